@@ -1,0 +1,28 @@
+"""The Celery application. Messages are hints; what is to be done stands in PostgreSQL rows."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging, worker_process_init
+
+from evalsite.embedded.lifeline import end_with_parent
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+
+app = Celery("evalsite")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+# Threads of the web server have no current application of their own: this is theirs.
+app.set_default()
+
+
+@setup_logging.connect
+def _keep_logging_of_django(**_: Any) -> None:
+    """Celery would replace the log format of the site."""
+
+
+@worker_process_init.connect
+def _end_with_the_worker(**_: Any) -> None:
+    """A pool process whose worker was killed would wait for work for ever."""
+    end_with_parent(os.getppid())
