@@ -6,11 +6,9 @@ import sys
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
-        sys.exit(
-            "evalsite needs Python 3.11 or newer; this one is %s."
-            % sys.version.split()[0]
-        )
+    # This file is read by older Pythons too: no newer syntax before this line.
+    if sys.version_info < (3, 11):  # noqa: UP036
+        sys.exit("evalsite needs Python 3.11 or newer; this one is " + sys.version.split()[0] + ".")
     from evalsite import bootstrap
 
     bootstrap.run_inside_environment(sys.argv)

@@ -112,9 +112,7 @@ class Environment:
                     "This Python cannot make environments: install the package python3-venv "
                     "(Debian, Ubuntu) or uv, and try again."
                 )
-            sys.exit(
-                f"The environment cannot be made: {_last_line(made.stderr or made.stdout)}"
-            )
+            sys.exit(f"The environment cannot be made: {_last_line(made.stderr or made.stdout)}")
         _say(f"2/2  installing {self._packages()} packages (about a minute)")
         install = [
             "-m",
@@ -142,9 +140,7 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _call(command: list[str]) -> None:
-    done = subprocess.run(
-        command, stderr=subprocess.PIPE, env=_clean_environment(), check=False
-    )
+    done = subprocess.run(command, stderr=subprocess.PIPE, env=_clean_environment(), check=False)
     if done.returncode:
         text = done.stderr.decode(errors="replace")
         sys.stderr.write(text)

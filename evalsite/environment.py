@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from traces.core.limits import MIB, Limits
+
 T = TypeVar("T")
 
-MIB: Final = 1024 * 1024
 _SHORTEST_KEY: Final = 50
 _BROKER_SCHEMES: Final = ("redis", "rediss", "amqp", "amqps", "pgmq")
 # Set by evalsite itself for the processes that it starts.
@@ -106,8 +107,7 @@ VARIABLES: Final = (
     Variable(
         "EVALSITE_ALLOWED_HOSTS",
         "",
-        "Host names that the site answers to, separated by "
-        "commas. Needed in production.",
+        "Host names that the site answers to, separated by commas. Needed in production.",
     ),
     Variable(
         "EVALSITE_CSRF_TRUSTED_ORIGINS",
@@ -145,9 +145,7 @@ VARIABLES: Final = (
         "1 shows error details in the browser; refused in production.",
     ),
     Variable("EVALSITE_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR."),
-    Variable(
-        "EVALSITE_DATABASE_POOL", "8", "Most database connections of one process."
-    ),
+    Variable("EVALSITE_DATABASE_POOL", "8", "Most database connections of one process."),
     Variable("EVALSITE_WORKERS", "2", "Worker processes that `up` starts."),
     Variable(
         "EVALSITE_VISIBILITY_SECONDS",
@@ -158,12 +156,9 @@ VARIABLES: Final = (
     Variable(
         "EVALSITE_SIGN_IN_TRIES",
         "5",
-        "Wrong passwords for one name from one address before "
-        "sign-in is refused for a while.",
+        "Wrong passwords for one name from one address before sign-in is refused for a while.",
     ),
-    Variable(
-        "EVALSITE_SIGN_IN_WAIT_MINUTES", "15", "Minutes that sign-in is refused then."
-    ),
+    Variable("EVALSITE_SIGN_IN_WAIT_MINUTES", "15", "Minutes that sign-in is refused then."),
     Variable(
         "EVALSITE_SESSION_HOURS",
         "12",
@@ -174,9 +169,7 @@ VARIABLES: Final = (
         str(20 * MIB),
         "Largest body of one API request, plain or inflated, in bytes.",
     ),
-    Variable(
-        "EVALSITE_UPLOAD_MAX_BYTES", str(512 * MIB), "Largest upload, in bytes as sent."
-    ),
+    Variable("EVALSITE_UPLOAD_MAX_BYTES", str(512 * MIB), "Largest upload, in bytes as sent."),
     Variable(
         "EVALSITE_RECORD_MAX_BYTES",
         str(16 * MIB),
@@ -185,8 +178,7 @@ VARIABLES: Final = (
     Variable(
         "EVALSITE_PREVIEW_MAX_BYTES",
         str(64 * 1024),
-        "Longest stretch of a text that a page "
-        "shows before it offers the rest, in bytes.",
+        "Longest stretch of a text that a page shows before it offers the rest, in bytes.",
     ),
     Variable("EVALSITE_MAX_DEPTH", "64", "Deepest nesting of a record."),
     Variable("EVALSITE_MAX_KEYS", "10000", "Most keys of one object in a record."),
@@ -195,9 +187,14 @@ VARIABLES: Final = (
     Variable("EVALSITE_MAX_INTEGER_DIGITS", "4000", "Longest integer, in digits."),
     Variable("EVALSITE_ARCHIVE_MAX_MEMBERS", "10000", "Most files in one archive."),
     Variable(
+        "EVALSITE_INFLATED_MAX_BYTES",
+        str(512 * MIB),
+        "Most bytes that an upload of one file may inflate to.",
+    ),
+    Variable(
         "EVALSITE_ARCHIVE_MAX_BYTES",
         str(2048 * MIB),
-        "Most bytes that an upload may inflate to.",
+        "Most bytes that all files of one archive together may inflate to.",
     ),
     Variable(
         "EVALSITE_UPLOADS_PER_MINUTE",
@@ -207,29 +204,9 @@ VARIABLES: Final = (
     Variable(
         "EVALSITE_MAX_WAITING_UPLOADS",
         "1000",
-        "Uploads that may wait to be read; beyond "
-        "that the site answers 503 with Retry-After.",
+        "Uploads that may wait to be read; beyond that the site answers 503 with Retry-After.",
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of what is taken in, in the units that `VARIABLES` states."""
-
-    api_max_bytes: int
-    upload_max_bytes: int
-    record_max_bytes: int
-    preview_max_bytes: int
-    max_depth: int
-    max_keys: int
-    max_steps: int
-    max_id_characters: int
-    max_integer_digits: int
-    archive_max_members: int
-    archive_max_bytes: int
-    uploads_per_minute: int
-    max_waiting_uploads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +231,11 @@ class Environment:
     sign_in_tries: int
     sign_in_wait_minutes: int
     session_hours: int
+    api_max_bytes: int
+    upload_max_bytes: int
+    preview_max_bytes: int
+    uploads_per_minute: int
+    max_waiting_uploads: int
     limits: Limits
 
 
@@ -282,21 +264,15 @@ class _Reader:
         return self.parsed(name, _switch, False)
 
     def words(self, name: str) -> tuple[str, ...]:
-        return tuple(
-            word.strip() for word in self.text(name).split(",") if word.strip()
-        )
+        return tuple(word.strip() for word in self.text(name).split(",") if word.strip())
 
     def unknown_names(self) -> None:
         for name in sorted(self._values):
             if name.startswith("EVALSITE_") and name not in self._defaults | _INTERNAL:
-                self.problems.append(
-                    f"{name} is not a setting of evalsite; check its spelling."
-                )
+                self.problems.append(f"{name} is not a setting of evalsite; check its spelling.")
 
 
-def read_environment(
-    values: Mapping[str, str], *, project: Path, testing: bool
-) -> Environment:
+def read_environment(values: Mapping[str, str], *, project: Path, testing: bool) -> Environment:
     """Read and check all variables.
 
     Raises:
@@ -313,9 +289,7 @@ def read_environment(
         broker_url=reader.parsed("CELERY_BROKER_URL", _broker, ""),
         secret_key=reader.text("EVALSITE_SECRET_KEY"),
         allowed_hosts=reader.words("EVALSITE_ALLOWED_HOSTS"),
-        csrf_trusted_origins=reader.parsed(
-            "EVALSITE_CSRF_TRUSTED_ORIGINS", _origins, ()
-        ),
+        csrf_trusted_origins=reader.parsed("EVALSITE_CSRF_TRUSTED_ORIGINS", _origins, ()),
         https=reader.switch("EVALSITE_HTTPS"),
         behind_proxy=reader.switch("EVALSITE_BEHIND_PROXY"),
         demo=reader.switch("EVALSITE_DEMO"),
@@ -327,6 +301,11 @@ def read_environment(
         sign_in_tries=reader.number("EVALSITE_SIGN_IN_TRIES"),
         sign_in_wait_minutes=reader.number("EVALSITE_SIGN_IN_WAIT_MINUTES"),
         session_hours=reader.number("EVALSITE_SESSION_HOURS"),
+        api_max_bytes=reader.number("EVALSITE_API_MAX_BYTES"),
+        upload_max_bytes=reader.number("EVALSITE_UPLOAD_MAX_BYTES"),
+        preview_max_bytes=reader.number("EVALSITE_PREVIEW_MAX_BYTES"),
+        uploads_per_minute=reader.number("EVALSITE_UPLOADS_PER_MINUTE"),
+        max_waiting_uploads=reader.number("EVALSITE_MAX_WAITING_UPLOADS"),
         limits=_limits(reader),
     )
     if mode is Mode.PRODUCTION:
@@ -349,9 +328,7 @@ def database_of(url: str) -> Database:
     host = options.pop("host", parts.hostname or "")
     name = unquote(parts.path.lstrip("/"))
     if not name:
-        raise _WrongValueError(
-            "names no database: postgresql://USER:PASSWORD@HOST:PORT/NAME"
-        )
+        raise _WrongValueError("names no database: postgresql://USER:PASSWORD@HOST:PORT/NAME")
     return Database(
         host=host,
         port=port,
@@ -391,51 +368,32 @@ def kept_secret_key(file: Path) -> str:
 
 def _limits(reader: _Reader) -> Limits:
     return Limits(
-        api_max_bytes=reader.number("EVALSITE_API_MAX_BYTES"),
-        upload_max_bytes=reader.number("EVALSITE_UPLOAD_MAX_BYTES"),
-        record_max_bytes=reader.number("EVALSITE_RECORD_MAX_BYTES"),
-        preview_max_bytes=reader.number("EVALSITE_PREVIEW_MAX_BYTES"),
-        max_depth=reader.number("EVALSITE_MAX_DEPTH"),
-        max_keys=reader.number("EVALSITE_MAX_KEYS"),
-        max_steps=reader.number("EVALSITE_MAX_STEPS"),
-        max_id_characters=reader.number("EVALSITE_MAX_ID_CHARACTERS"),
-        max_integer_digits=reader.number("EVALSITE_MAX_INTEGER_DIGITS"),
-        archive_max_members=reader.number("EVALSITE_ARCHIVE_MAX_MEMBERS"),
-        archive_max_bytes=reader.number("EVALSITE_ARCHIVE_MAX_BYTES"),
-        uploads_per_minute=reader.number("EVALSITE_UPLOADS_PER_MINUTE"),
-        max_waiting_uploads=reader.number("EVALSITE_MAX_WAITING_UPLOADS"),
+        record_bytes=reader.number("EVALSITE_RECORD_MAX_BYTES"),
+        depth=reader.number("EVALSITE_MAX_DEPTH"),
+        keys=reader.number("EVALSITE_MAX_KEYS"),
+        steps=reader.number("EVALSITE_MAX_STEPS"),
+        identifier_chars=reader.number("EVALSITE_MAX_ID_CHARACTERS"),
+        integer_digits=reader.number("EVALSITE_MAX_INTEGER_DIGITS"),
+        inflated_bytes=reader.number("EVALSITE_INFLATED_MAX_BYTES"),
+        archive_members=reader.number("EVALSITE_ARCHIVE_MAX_MEMBERS"),
+        archive_bytes=reader.number("EVALSITE_ARCHIVE_MAX_BYTES"),
     )
 
 
 def _production_problems(environment: Environment) -> list[str]:
     problems = []
     if not environment.broker_url:
-        problems.append(
-            "CELERY_BROKER_URL is missing: set it to redis://… or amqp://…."
-        )
+        problems.append("CELERY_BROKER_URL is missing: set it to redis://… or amqp://….")
     if not environment.secret_key:
-        problems.append(
-            "EVALSITE_SECRET_KEY is missing: set it to 50 or more random characters."
-        )
-    elif (
-        len(environment.secret_key) < _SHORTEST_KEY
-        or len(set(environment.secret_key)) < 5
-    ):
-        problems.append(
-            "EVALSITE_SECRET_KEY is too weak: 50 or more random characters are needed."
-        )
+        problems.append("EVALSITE_SECRET_KEY is missing: set it to 50 or more random characters.")
+    elif len(environment.secret_key) < _SHORTEST_KEY or len(set(environment.secret_key)) < 5:
+        problems.append("EVALSITE_SECRET_KEY is too weak: 50 or more random characters are needed.")
     if not environment.allowed_hosts:
-        problems.append(
-            "EVALSITE_ALLOWED_HOSTS is missing: set it to the site's host names."
-        )
+        problems.append("EVALSITE_ALLOWED_HOSTS is missing: set it to the site's host names.")
     if environment.demo:
-        problems.append(
-            "EVALSITE_DEMO is set: sign-in without a password is for local use only."
-        )
+        problems.append("EVALSITE_DEMO is set: sign-in without a password is for local use only.")
     if environment.debug:
-        problems.append(
-            "EVALSITE_DEBUG is set: error details must not be shown in production."
-        )
+        problems.append("EVALSITE_DEBUG is set: error details must not be shown in production.")
     return problems
 
 
@@ -454,9 +412,7 @@ def _switch(text: str) -> bool:
 def _broker(text: str) -> str:
     scheme, separator, _ = text.partition("://")
     if text and (not separator or scheme not in _BROKER_SCHEMES):
-        raise _WrongValueError(
-            "does not start with redis://, rediss://, amqp:// or pgmq://"
-        )
+        raise _WrongValueError("does not start with redis://, rediss://, amqp:// or pgmq://")
     return text
 
 

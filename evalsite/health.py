@@ -39,9 +39,7 @@ def health(_request: HttpRequest) -> JsonResponse:
 
 def note_worker_alive(*, now: datetime | None = None) -> None:
     """Record that a worker takes messages."""
-    WorkerSign.objects.update_or_create(
-        id=1, defaults={"seen_at": now or timezone.now()}
-    )
+    WorkerSign.objects.update_or_create(id=1, defaults={"seen_at": now or timezone.now()})
 
 
 def _database_and_schema() -> tuple[bool, bool, timedelta | None]:

@@ -14,18 +14,15 @@ _KNOWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {
     "taskName",
 }
 # Django and the web server hand these objects along; they hold what must not be logged.
-_WITHHELD: Final = frozenset(
-    {"request", "server_time", "data", "exc_info", "stack_info"}
-)
+_WITHHELD: Final = frozenset({"request", "server_time", "data", "exc_info", "stack_info"})
 
 
 class LineFormatter(logging.Formatter):
     """Formats a record as one line; an exception becomes one escaped value of that line."""
 
-    converter = time.gmtime
-
     def format(self, record: logging.LogRecord) -> str:
-        at = self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}Z"
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        at = f"{seconds}.{int(record.msecs):03d}Z"
         parts = [
             at,
             record.levelname,
@@ -46,8 +43,5 @@ def _escaped(value: object) -> str:
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     text = str(value)
-    plain = (
-        text.isascii()
-        and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
-    )
+    plain = text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
     return text if plain else json.dumps(text)

@@ -10,9 +10,7 @@ class WorkerSign(models.Model):
 
     class Meta:
         constraints = (
-            models.CheckConstraint(
-                condition=models.Q(id=1), name="evalsite_workersign_one_row"
-            ),
+            models.CheckConstraint(condition=models.Q(id=1), name="evalsite_workersign_one_row"),
         )
 
     def __str__(self) -> str:

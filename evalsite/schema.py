@@ -20,9 +20,7 @@ def schema_problem() -> str | None:
             f"The database is behind this version of evalsite: {len(missing)} migrations are not "
             f"applied, the first is {missing[0][0]}.{missing[0][1]}. Run `manage.py migrate`."
         )
-    unknown = sorted(
-        key for key in applied - set(loader.disk_migrations) if key[0] in _OWN_APPS
-    )
+    unknown = sorted(key for key in applied - set(loader.disk_migrations) if key[0] in _OWN_APPS)
     if unknown:
         return (
             f"The database is ahead of this version of evalsite: it has {unknown[0][0]}."

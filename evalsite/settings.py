@@ -33,18 +33,23 @@ except EnvironmentProblemsError as error:
 
 MODE = ENVIRONMENT.mode
 PRODUCTION = MODE is Mode.PRODUCTION
-LIMITS = ENVIRONMENT.limits
-DATA_DIR = ENVIRONMENT.data
-UPLOADS_DIR = DATA_DIR / ("uploads-test" if TESTING else "uploads")
-DEMO = ENVIRONMENT.demo
+EVALSITE_DATA = ENVIRONMENT.data
+EVALSITE_UPLOADS = EVALSITE_DATA / ("uploads-test" if TESTING else "uploads")
+EVALSITE_DEMO = ENVIRONMENT.demo
+EVALSITE_LIMITS = ENVIRONMENT.limits
+EVALSITE_API_MAX_BYTES = ENVIRONMENT.api_max_bytes
+EVALSITE_UPLOAD_MAX_BYTES = ENVIRONMENT.upload_max_bytes
+EVALSITE_PREVIEW_MAX_BYTES = ENVIRONMENT.preview_max_bytes
+EVALSITE_UPLOADS_PER_MINUTE = ENVIRONMENT.uploads_per_minute
+EVALSITE_MAX_WAITING_UPLOADS = ENVIRONMENT.max_waiting_uploads
 DEBUG = ENVIRONMENT.debug
 
 try:
     SECRET_KEY = ENVIRONMENT.secret_key or (
-        "only-for-tests" if TESTING else kept_secret_key(DATA_DIR / "secret_key")
+        "only-for-tests" if TESTING else kept_secret_key(EVALSITE_DATA / "secret_key")
     )
 except OSError as error:
-    raise ImproperlyConfigured(sentence_of(error, DATA_DIR)) from None
+    raise ImproperlyConfigured(sentence_of(error, EVALSITE_DATA)) from None
 
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts) or ["*"]
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
@@ -106,7 +111,7 @@ TEMPLATES = [
 # --- database
 
 EMBEDDED_POSTGRES = (
-    EmbeddedPostgres(DATA_DIR / ("pg-test" if TESTING else "pg"), unsafe=TESTING)
+    EmbeddedPostgres(EVALSITE_DATA / ("pg-test" if TESTING else "pg"), unsafe=TESTING)
     if ENVIRONMENT.database is None
     else None
 )
@@ -169,7 +174,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
+CELERY_BEAT_SCHEDULE_FILENAME = str(EVALSITE_DATA / "beat")
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "evalsite.tasks.heartbeat", "schedule": 10.0},
 }
@@ -242,7 +247,7 @@ if ENVIRONMENT.behind_proxy:
 # --- bodies of requests
 
 # Uploads are streamed and counted by the ingest; this bounds form fields and JSON bodies.
-DATA_UPLOAD_MAX_MEMORY_SIZE = LIMITS.api_max_bytes
+DATA_UPLOAD_MAX_MEMORY_SIZE = EVALSITE_API_MAX_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 DATA_UPLOAD_MAX_NUMBER_FILES = 50
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
@@ -255,9 +260,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.SessionAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -274,7 +277,7 @@ SPECTACULAR_SETTINGS = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = EVALSITE_DATA / "static"
 WHITENOISE_USE_FINDERS = TESTING or DEBUG
 WHITENOISE_AUTOREFRESH = DEBUG
 if TESTING:

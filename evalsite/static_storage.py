@@ -10,6 +10,6 @@ class HashedStorage(ManifestStaticFilesStorage):
     manifest_strict = False
 
 
-class CompressedStorage(CompressedManifestStaticFilesStorage):
+class CompressedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
     support_js_module_import_aggregation = True
     manifest_strict = False

@@ -52,9 +52,7 @@ def browser() -> "Iterator[Browser]":
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=program, args=list(_CHROMIUM_FLAGS)
-        )
+        chromium = playwright.chromium.launch(executable_path=program, args=list(_CHROMIUM_FLAGS))
         yield chromium
         chromium.close()
 

@@ -51,10 +51,8 @@ class Channel(pgmq.Channel):
     def _pgmq_send_kwargs(self, message: dict[str, Any]) -> dict[str, Any]:
         return {"delay": 0, **super()._pgmq_send_kwargs(message)}
 
-    def _queue_bind(
-        self, exchange: str, routing_key: str, pattern: str, queue: str
-    ) -> None:
-        super()._queue_bind(exchange, routing_key, pattern, queue)
+    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+        super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]
         if exchange.startswith(_REPLY_PREFIX):
             self._execute(
                 "insert into pgmq.evalsite_reply values (%s, %s, %s) on conflict do nothing",
@@ -63,18 +61,21 @@ class Channel(pgmq.Channel):
                 queue,
             )
 
-    def get_table(self, exchange: str) -> list[tuple[str, None, str]]:
+    def get_table(self, exchange: str) -> list[tuple[str, str, str]]:
         if not exchange.startswith(_REPLY_PREFIX):
-            return super().get_table(exchange)  # type: ignore[no-any-return]
+            return super().get_table(exchange)
         sql = "select routing_key, queue from pgmq.evalsite_reply where exchange = %s"
-        return [(key, None, queue) for key, queue in self._execute(sql, exchange)]
+        return [(key, key, queue) for key, queue in self._execute(sql, exchange)]
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         self._execute("delete from pgmq.evalsite_reply where queue = %s", queue)
-        super()._delete(queue, *args, **kwargs)
+        super()._delete(queue, *args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _execute(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
-        with self.pgmq.pool.connection() as connection:
+        pool = self.pgmq.pool
+        if pool is None:
+            raise RuntimeError("the connection to the broker is closed")
+        with pool.connection() as connection:
             cursor = connection.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 
@@ -87,5 +88,5 @@ class Transport(pgmq.Transport):
 
         if settings.EMBEDDED_POSTGRES is not None:
             settings.EMBEDDED_POSTGRES.start()
-        install(self.client.transport_options["conn_string"])
+        install(settings.DATABASE_ADDRESS.dsn())
         return super()._create_pgmq_client()

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_AGAIN_SECONDS = 1.0
@@ -42,7 +43,7 @@ def main() -> None:
     end_with_parent(int(parent))
     sys.argv = [module, *arguments]
     # The folder of this file would shadow top-level modules such as `celery`.
-    sys.path[0] = os.getcwd()
+    sys.path[0] = str(Path.cwd())
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

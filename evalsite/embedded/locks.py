@@ -11,9 +11,7 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
     """Take a lock without waiting; the file descriptor that holds it, or None if it is taken."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(
-            descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-        )
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None

@@ -41,6 +41,8 @@ _PACKAGES: Final = (
 )
 _DISTRIBUTION_BINARIES: Final = Path("/usr/lib/postgresql")
 _LOG_TAIL: Final = 600
+# Sticky, on every system, and emptied at no restart.
+_REACHABLE_BY_ALL: Final = Path("/var/tmp")  # noqa: S108 - ownership is checked before use
 
 _held: dict[Path, int] = {}
 
@@ -91,10 +93,7 @@ class EmbeddedPostgres:
         folder = self.root / "socket"
         if len(os.fsencode(folder / (_SOCKET_NAME + ".lock"))) <= _LONGEST_SOCKET_PATH:
             return folder
-        return (
-            Path(tempfile.gettempdir())
-            / f"evalsite-{os.getuid()}-{_short_digest(self.root)}"
-        )
+        return Path(tempfile.gettempdir()) / f"evalsite-{os.getuid()}-{_short_digest(self.root)}"
 
     @property
     def lock_folder(self) -> Path:
@@ -128,9 +127,7 @@ class EmbeddedPostgres:
             self.lock_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with locked(self.lock_folder / "start.lock"):
                 if self.root not in _held:
-                    _held[self.root] = wait_for_lock(
-                        self.lock_folder / "users.lock", shared=True
-                    )
+                    _held[self.root] = wait_for_lock(self.lock_folder / "users.lock", shared=True)
                 self._ensure_keeper()
         except OSError as error:
             raise EmbeddedPostgresError(sentence_of(error, self.root)) from error
@@ -188,9 +185,7 @@ class EmbeddedPostgres:
         )
         answer = done.stdout.decode(errors="replace").strip()
         if answer != "ready":
-            raise EmbeddedPostgresError(
-                answer or "The keeper of the embedded PostgreSQL died."
-            )
+            raise EmbeddedPostgresError(answer or "The keeper of the embedded PostgreSQL died.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +218,10 @@ class Server:
     def spawn(self) -> "subprocess.Popen[bytes]":
         """Start the server as a child of this process that ends when this process ends."""
         self._remove_stale_locks()
-        log = os.open(
-            self.cluster.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-        )
+        log = os.open(self.cluster.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             return subprocess.Popen(
-                self.binaries.command(
-                    "postgres", "-D", str(self.data), parent=os.getpid()
-                ),
+                self.binaries.command("postgres", "-D", str(self.data), parent=os.getpid()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -246,9 +237,7 @@ class Server:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
-        return (
-            len(lines) > 7 and lines[7].strip() == "ready" and self.cluster.is_ready()
-        )
+        return len(lines) > 7 and lines[7].strip() == "ready" and self.cluster.is_ready()
 
     def end_strayed(self) -> None:
         """End a server of this data folder that has lost its keeper."""
@@ -325,9 +314,7 @@ class Server:
                 "synchronous_commit": "off",
                 "full_page_writes": "off",
             }
-        text = "".join(
-            f"{name} = '{_quoted(value)}'\n" for name, value in settings.items()
-        )
+        text = "".join(f"{name} = '{_quoted(value)}'\n" for name, value in settings.items())
         own, main = self.data / "evalsite.conf", self.data / "postgresql.conf"
         own.write_text(text)
         include = "include = 'evalsite.conf'\n"
@@ -357,7 +344,7 @@ class Server:
             return _exists(pid)
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-            return state != "Z" and Path(os.readlink(f"/proc/{pid}/cwd")) == self.data
+            return state != "Z" and Path(f"/proc/{pid}/cwd").readlink() == self.data
         except OSError:
             return False
 
@@ -375,9 +362,7 @@ def find_binaries() -> Binaries:
     Raises:
         EmbeddedPostgresError: there are none.
     """
-    folder = next(
-        (place for place in _places_of_binaries() if (place / "initdb").exists()), None
-    )
+    folder = next((place for place in _places_of_binaries() if (place / "initdb").exists()), None)
     if folder is None:
         raise EmbeddedPostgresError(
             "No PostgreSQL programs were found: set DATABASE_URL to use a server of your own, "
@@ -395,9 +380,7 @@ def sentence_of(error: OSError, folder: Path) -> str:
         case FileNotFoundError() | NotADirectoryError() | FileExistsError():
             return f"The data folder is not usable: {error.strerror} at {where}."
         case _:
-            return (
-                f"The data folder {folder} cannot be used: {error.strerror or error}."
-            )
+            return f"The data folder {folder} cannot be used: {error.strerror or error}."
 
 
 def _places_of_binaries() -> list[Path]:
@@ -408,9 +391,7 @@ def _places_of_binaries() -> list[Path]:
         found = importlib.util.find_spec(package)
         if found is not None and found.origin is not None:
             places.append(Path(found.origin).parent / inside)
-    versions = (
-        _DISTRIBUTION_BINARIES.glob("*/bin") if _DISTRIBUTION_BINARIES.is_dir() else ()
-    )
+    versions = _DISTRIBUTION_BINARIES.glob("*/bin") if _DISTRIBUTION_BINARIES.is_dir() else ()
     return places + sorted(versions, key=lambda path: -float(path.parent.name))
 
 
@@ -429,7 +410,7 @@ def _copied_for_nobody(binaries: Binaries, root: Path) -> tuple[Binaries, Path]:
 
     The linked libraries lie beside the package, at `<package>.libs`.
     """
-    home = Path("/var/tmp") / f"evalsite-{_short_digest(root)}"
+    home = _REACHABLE_BY_ALL / f"evalsite-{_short_digest(root)}"
     home.mkdir(mode=0o711, exist_ok=True)
     if home.stat().st_uid != 0 or home.is_symlink():
         raise EmbeddedPostgresError(f"The folder {home} belongs to somebody else.")
@@ -446,20 +427,16 @@ def _copied_for_nobody(binaries: Binaries, root: Path) -> tuple[Binaries, Path]:
         fresh.rename(programs)
     copied = programs / package.name / install.name / binaries.folder.name
     data_home = home / "home"
-    _private_folder(
-        data_home,
-        owner=(nobody := pwd.getpwnam("nobody")) and (nobody.pw_uid, nobody.pw_gid),
-    )
+    nobody = pwd.getpwnam("nobody")
+    _private_folder(data_home, owner=(nobody.pw_uid, nobody.pw_gid))
     return Binaries(copied, "nobody"), data_home
 
 
 def _private_folder(folder: Path, *, owner: tuple[int, int] | None) -> None:
     """Make a folder that only its owner can enter, and refuse one that somebody else made."""
+    owners = {os.geteuid()} if owner is None else {os.geteuid(), owner[0]}
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid not in {
-        os.geteuid(),
-        (owner or (0,))[0],
-    }:
+    if folder.is_symlink() or folder.stat().st_uid not in owners:
         raise EmbeddedPostgresError(f"The folder {folder} belongs to somebody else.")
     if owner is not None:
         os.chown(folder, *owner)
@@ -489,11 +466,7 @@ def failure_of(log: str) -> str:
     if "No space left on device" in log:
         return "The disk is full: PostgreSQL could not write its data folder."
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    telling = [
-        line
-        for line in lines
-        if "FATAL:" in line or "PANIC:" in line or "error:" in line
-    ]
+    telling = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "error:" in line]
     last = (telling or lines or ["no message"])[-1][:_LOG_TAIL]
     return f"The embedded PostgreSQL does not start: {last}"
 

@@ -15,9 +15,7 @@ def drop_abandoned_test_databases() -> None:
     if settings.EMBEDDED_POSTGRES is not None:
         settings.EMBEDDED_POSTGRES.start()
     with psycopg.connect(address.dsn(), autocommit=True) as connection:
-        names = [
-            name for (name,) in connection.execute("select datname from pg_database")
-        ]
+        names = [name for (name,) in connection.execute("select datname from pg_database")]
         for name in names:
             made_by = _NAME.match(name)
             if made_by and not Path(f"/proc/{made_by[1]}").exists():
