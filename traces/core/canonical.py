@@ -38,7 +38,7 @@ _MEMBER_FLOAT = re.compile(
 _RUNS = re.compile(r"([0-9]+)")
 
 
-class _NeedsWriter(Exception):
+class _NeedsWriterError(Exception):
     """The value holds a number whose canonical text the C encoder cannot produce."""
 
 
@@ -55,7 +55,7 @@ def canonical_text(value: Json) -> str:
         if not _may_hold_other_spelling(text):
             return text
         return _encode(_with_plain_numbers(value))
-    except (_NeedsWriter, ValueError):
+    except (_NeedsWriterError, ValueError):
         return _write(value)
 
 
@@ -88,7 +88,7 @@ def natural_key(text: str) -> NaturalKey:
     return (not (text.isascii() and text.isdigit()), runs, text)
 
 
-def number_text(value: int | float | Decimal) -> str:
+def number_text(value: float | Decimal) -> str:
     """The canonical text of a number; every number has exactly one. Raises ValueError for NaN."""
     if isinstance(value, int) and abs(value) < 10**18:
         return str(int(value))
@@ -105,7 +105,7 @@ def number_text(value: int | float | Decimal) -> str:
     return ("-" if sign else "") + _digits_text(coefficient, exponent)
 
 
-def decimal_of(value: int | float | Decimal) -> Decimal:
+def decimal_of(value: float | Decimal) -> Decimal:
     """The decimal that a number is written as; a float counts as its shortest spelling."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
@@ -141,21 +141,21 @@ def _plain_member(match: re.Match[str]) -> str:
 
 
 def _plain_number(value: float | Decimal) -> int | float:
-    """The same number as the C encoder writes canonically, else _NeedsWriter."""
+    """The same number as the C encoder writes canonically, else _NeedsWriterError."""
     if isinstance(value, float):
         if value.is_integer():
             return int(value) if abs(value) < 1e15 else int(Decimal(repr(value)))
         if abs(value) < 1e-4:
-            raise _NeedsWriter
+            raise _NeedsWriterError
         return value
     text = number_text(value)
     if "e" in text:
-        raise _NeedsWriter
+        raise _NeedsWriterError
     if "." not in text:
         return int(text)
     near = float(text)
     if repr(near) != text:
-        raise _NeedsWriter
+        raise _NeedsWriterError
     return near
 
 
