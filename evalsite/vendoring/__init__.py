@@ -1,0 +1,1 @@
+"""How the browser libraries under static/vendor are fetched and built (docs/decisions)."""

@@ -1,0 +1,16 @@
+// Closes an open dropdown on Escape, on a click elsewhere and when another one opens.
+const close = (except) => {
+  for (const details of document.querySelectorAll("details[data-dropdown][open]")) {
+    if (details !== except) details.open = false;
+  }
+};
+
+document.addEventListener("click", (event) => close(event.target.closest("details[data-dropdown]")));
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const details = event.target.closest?.("details[data-dropdown][open]");
+  if (!details) return;
+  details.open = false;
+  details.querySelector("summary").focus();
+});
