@@ -1,0 +1,167 @@
+"""What pages read, computed from evidence: dispositions of trials and figures of tasks.
+
+Only the pipeline and `manage.py rebuild` call this. A projection is never evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from evalsite.common.copying import copy_rows
+from reviews.core.disposition import (
+    DISPOSITION_VERSION,
+    Decision,
+    GivenVerdict,
+    TrialFacts,
+    disposition_of,
+    requirements_without_contract,
+)
+from reviews.selectors.votes import given_verdicts
+from traces.core.records import TrialStatus
+from traces.models import System
+from traces.selectors.paths import KEY_NAMES
+
+_DISPOSITION_COLUMNS = (
+    ("trial_id", "int8"),
+    ("value", "text"),
+    ("failed_classes", "text[]"),
+    ("next_actions", "text[]"),
+    ("stands", "bool"),
+    ("algorithm", "int2"),
+    ("decided_at", "timestamptz"),
+)
+
+
+def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
+    """Decide trials from their verdicts and write the dispositions. Returns their tasks' ids.
+
+    The other attempts of their slots are looked at too: the last attempt stands for its slot.
+    """
+    wanted = set(trial_ids)
+    if not wanted:
+        return set()
+    rows = _attempts(wanted)
+    verdicts = given_verdicts(wanted)
+    decided = {pk: _decide(status, pk, verdicts) for pk, _, status, _, _ in rows if pk in wanted}
+    known = {pk for pk, _, _, _, is_known in rows if is_known}
+    fresh = [
+        (pk, *_columns(decided[pk]), stands, DISPOSITION_VERSION, now)
+        for pk, _, _, stands, is_known in rows
+        if pk in decided and not is_known
+    ]
+    copy_rows("traces_trialdisposition", _DISPOSITION_COLUMNS, fresh)
+    _update([(pk, stands) for pk, _, _, stands, _ in rows if pk in known], decided, now)
+    return {task for _, task, _, _, _ in rows}
+
+
+def _attempts(trial_ids: set[int]) -> list[tuple[int, int, str, bool, bool]]:
+    """The trials and all other attempts of their slots: id, task, status, stands, is known."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT a.id, a.task_id, a.status,"
+            " a.attempt = max(a.attempt) OVER (PARTITION BY a.run_id, a.task_id, a.label),"
+            " d.trial_id IS NOT NULL"
+            " FROM (SELECT DISTINCT run_id, task_id, label FROM traces_trial WHERE id = ANY(%s)) s"
+            " JOIN traces_trial a ON a.run_id = s.run_id AND a.task_id = s.task_id"
+            " AND a.label = s.label"
+            " LEFT JOIN traces_trialdisposition d ON d.trial_id = a.id",
+            [list(trial_ids)],
+        )
+        rows: list[tuple[int, int, str, bool, bool]] = cursor.fetchall()
+        return rows
+
+
+def _decide(status: str, pk: int, verdicts: dict[int, tuple[GivenVerdict, ...]]) -> Decision:
+    given = verdicts.get(pk, ())
+    return disposition_of(
+        TrialFacts(status=TrialStatus(status)), requirements_without_contract(given), given
+    )
+
+
+def _columns(decision: Decision) -> tuple[str, list[str], list[str]]:
+    return (
+        decision.disposition.value,
+        [name.value for name in decision.failed_classes],
+        [action.value for action in decision.actions],
+    )
+
+
+def _update(rows: list[tuple[int, bool]], decided: dict[int, Decision], now: datetime) -> None:
+    again = [(pk, stands) for pk, stands in rows if pk in decided]
+    others = [(pk, stands) for pk, stands in rows if pk not in decided]
+    with connection.cursor() as cursor:
+        if again:
+            cursor.executemany(
+                "UPDATE traces_trialdisposition SET value = %s, failed_classes = %s,"
+                " next_actions = %s, stands = %s, algorithm = %s, decided_at = %s"
+                " WHERE trial_id = %s",
+                [
+                    (*_columns(decided[pk]), stands, DISPOSITION_VERSION, now, pk)
+                    for pk, stands in again
+                ],
+            )
+        if others:
+            cursor.executemany(
+                "UPDATE traces_trialdisposition SET stands = %s"
+                " WHERE trial_id = %s AND stands IS DISTINCT FROM %s",
+                [(stands, pk, stands) for pk, stands in others],
+            )
+
+
+_DISTINCT_PATHS = ", ".join(f"count(DISTINCT {name}) FILTER (WHERE passed)" for name in KEY_NAMES)
+_KEYS = ", ".join(f"p.{name}" for name in KEY_NAMES)
+
+# Trials are first folded into distinct trajectories, so that the many DISTINCT counts sort few
+# rows. GROUPING SETS gives each release and all of them together.
+_FIGURES = f"""
+WITH slots AS (
+    SELECT t.task_id, t.release_id, t.trajectory_id, d.value,
+           t.environment = 'test' AND NOT t.has_fault AS counted
+    FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
+    WHERE t.task_id = ANY(%(tasks)s)
+), folded AS (
+    SELECT task_id, release_id, trajectory_id,
+           count(*) FILTER (WHERE counted) AS n_run,
+           count(*) FILTER (WHERE counted AND value = 'pass') AS n_pass,
+           count(*) FILTER (WHERE counted AND value = 'fail') AS n_fail,
+           count(*) FILTER (WHERE counted AND value = 'unresolved') AS n_unresolved,
+           count(*) FILTER (WHERE counted AND value = 'harness_error') AS n_error,
+           count(*) FILTER (WHERE NOT counted) AS n_left_out,
+           bool_or(counted AND value = 'pass') AS passed
+    FROM slots GROUP BY task_id, release_id, trajectory_id
+)
+INSERT INTO traces_taskfigures
+    (task_id, release_id, rules_id, n_run, n_pass, n_fail, n_unresolved, n_error, n_left_out,
+     n_paths, computed_at)
+SELECT f.task_id, f.release_id, %(rules)s, sum(n_run), sum(n_pass), sum(n_fail),
+       sum(n_unresolved), sum(n_error), sum(n_left_out), ARRAY[{_DISTINCT_PATHS}], %(now)s
+FROM folded f
+JOIN traces_trajectorypaths p ON p.trajectory_id = f.trajectory_id AND p.rules_id = %(rules)s
+GROUP BY GROUPING SETS ((f.task_id, f.release_id), (f.task_id))
+ORDER BY f.task_id, f.release_id
+ON CONFLICT (task_id, release_id) DO UPDATE SET
+    rules_id = excluded.rules_id, n_run = excluded.n_run, n_pass = excluded.n_pass,
+    n_fail = excluded.n_fail, n_unresolved = excluded.n_unresolved, n_error = excluded.n_error,
+    n_left_out = excluded.n_left_out, n_paths = excluded.n_paths,
+    computed_at = excluded.computed_at
+"""
+
+
+@transaction.atomic
+def refresh_figures(system: System, task_ids: Iterable[int]) -> None:
+    """Count the slots and distinct passing paths of some tasks anew, by release and in all."""
+    tasks = sorted(set(task_ids))
+    if not tasks:
+        return
+    with connection.cursor() as cursor:
+        # The lock comes before the statement that reads, which so sees all that was committed.
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended('evalsite.figures', %s))", [system.pk]
+        )
+        cursor.execute(
+            _FIGURES, {"tasks": tasks, "rules": system.shown_rules_id, "now": timezone.now()}
+        )

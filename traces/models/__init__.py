@@ -1,0 +1,56 @@
+"""What happened: the stored evidence, and the projections that pages read."""
+
+from traces.core.records import Disposition
+from traces.models.people import ApiKey, Member, Role, Scope, System, User
+from traces.models.projections import TaskFigures, TrialDisposition
+from traces.models.rules import RulesVersion
+from traces.models.trials import (
+    DistinctCall,
+    Tool,
+    Trajectory,
+    TrajectoryPaths,
+    TranscriptChunk,
+    Trial,
+    TrialRecord,
+)
+from traces.models.uploads import (
+    Door,
+    LineOutcome,
+    Upload,
+    UploadJob,
+    UploadLine,
+    UploadState,
+)
+from traces.models.work import Release, Run, RunTask, Split, Task, TaskVersion
+
+__all__ = [
+    "ApiKey",
+    "Disposition",
+    "DistinctCall",
+    "Door",
+    "LineOutcome",
+    "Member",
+    "Release",
+    "Role",
+    "RulesVersion",
+    "Run",
+    "RunTask",
+    "Scope",
+    "Split",
+    "System",
+    "Task",
+    "TaskFigures",
+    "TaskVersion",
+    "Tool",
+    "Trajectory",
+    "TrajectoryPaths",
+    "TranscriptChunk",
+    "Trial",
+    "TrialDisposition",
+    "TrialRecord",
+    "Upload",
+    "UploadJob",
+    "UploadLine",
+    "UploadState",
+    "User",
+]
