@@ -69,6 +69,12 @@ def digest_of_text(text: str) -> bytes:
     return blake2b(text.encode("ascii"), digest_size=16).digest()
 
 
+def value_of_text(text: str) -> Json:
+    """The value of a canonical text; numbers with a point or an exponent are Decimal."""
+    value: Json = json.loads(text, parse_float=Decimal)
+    return value
+
+
 def equal(left: Json, right: Json) -> bool:
     """Whether two values are the same JSON value."""
     return left is right or canonical_text(left) == canonical_text(right)

@@ -104,7 +104,7 @@ class PathKeys:
 class CallTexts:
     """The texts by which the calls of one task are compared; remembers normal forms of arguments.
 
-    A cache: its answers depend on the rule set and the task alone. Not for use by two threads.
+    A cache: its answers depend on the rule set and the task alone, so threads may share it.
     """
 
     def __init__(self, rules: RuleSet, task_id: str | None = None) -> None:

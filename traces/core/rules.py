@@ -194,6 +194,8 @@ class RuleUse:
 
     rule: ArgumentRule
     place: str  # JSON Pointer into the arguments
+    value: Json
+    normal: Json
 
 
 def path_tokens(argument: str) -> tuple[str | None, ...]:
@@ -260,8 +262,7 @@ def normalise_arguments(
 
 def normal_form(arguments: Json, root: Node, uses: list[RuleUse]) -> Json:
     """As `normalise_arguments`, for a tool whose rules are at hand."""
-    normal = _normal(arguments, (root,), "", uses)
-    return [RuleKind.IGNORE] if isinstance(normal, _Dropped) else normal
+    return _kept(_normal(arguments, (root,), "", uses))
 
 
 def compiled(rules: RuleSet, task_id: str | None) -> CompiledRules:
@@ -307,6 +308,10 @@ class _Dropped:
 _DROPPED = _Dropped()
 
 
+def _kept(normal: Json | _Dropped) -> Json:
+    return [RuleKind.IGNORE] if isinstance(normal, _Dropped) else normal
+
+
 def _normal(value: Json, nodes: Matching, place: str, uses: list[RuleUse]) -> Json | _Dropped:
     if isinstance(value, dict):
         inner: Json = _normal_members(value, nodes, place, uses)
@@ -320,7 +325,7 @@ def _normal(value: Json, nodes: Matching, place: str, uses: list[RuleUse]) -> Js
     rule = min(rules, key=lambda ranked: ranked[0])[1]
     normal = _applied(rule.terms, inner)
     if normal is not None:
-        uses.append(RuleUse(rule, place))
+        uses.append(RuleUse(rule, place, value, _kept(normal)))
         return normal
     return inner if isinstance(rule.terms, Default) else ["exact", inner]
 
@@ -348,10 +353,15 @@ def _normal_elements(value: list[Json], nodes: Matching, place: str, uses: list[
         return value
     result: list[Json] = []
     for index, item in enumerate(value):
-        normal = _normal(item, below, f"{place}/{index}", uses)
         # An ignored element still counts as one.
-        result.append([RuleKind.IGNORE] if isinstance(normal, _Dropped) else normal)
+        result.append(_kept(_normal(item, below, f"{place}/{index}", uses)))
     return result
+
+
+def normal_value(terms: RuleTerms, value: Json) -> Json:
+    """The normal form of a value at the place of a rule with these terms."""
+    normal = _applied(terms, value)
+    return ["exact", value] if normal is None else _kept(normal)
 
 
 def _applied(terms: RuleTerms, value: Json) -> Json | _Dropped | None:
