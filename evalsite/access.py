@@ -1,0 +1,137 @@
+"""Who may reach what: one rule on every route.
+
+Each view states its rule with one of the decorators below; `tests/evalsite/test_access.py` fails
+on a route without one. Another system's objects answer 404, like absent ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+from traces.models import Member, Role, System, User
+
+P = ParamSpec("P")
+View = Callable[..., HttpResponseBase]
+
+
+class Act(StrEnum):
+    """What a person does to a system, as DESIGN.md section 9 lists it."""
+
+    READ = "read"
+    FLAG = "flag"
+    CONTRIBUTE = "contribute"  # upload evidence, declare runs, propose, accept paths
+    REVIEW = "review"
+    OWN = "own"
+
+
+_ALL = frozenset(Role)
+ALLOWED: dict[Act, frozenset[Role]] = {
+    Act.READ: _ALL,
+    Act.FLAG: _ALL,
+    Act.CONTRIBUTE: frozenset({Role.ENGINEER}),
+    Act.REVIEW: frozenset({Role.REVIEWER}),
+    Act.OWN: frozenset({Role.OWNER}),
+}
+_REFUSALS = {
+    Act.CONTRIBUTE: "Only an engineer of this system uploads evidence and declares runs.",
+    Act.REVIEW: "Only a reviewer of this system does that.",
+    Act.OWN: "Only an owner of this system does that.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A signed-in person in a system of theirs."""
+
+    user: User
+    system: System
+    role: Role
+
+    def may(self, act: Act) -> bool:
+        """Whether the role allows the act."""
+        return self.role in ALLOWED[act]
+
+    def refusal(self, act: Act) -> str:
+        """Why the role does not allow the act; "" when it does."""
+        return "" if self.may(act) else _REFUSALS[act]
+
+
+class SystemRequest(HttpRequest):
+    """A request whose route names a system that the person is a member of."""
+
+    access: Access
+
+
+def _rule(view: View, rule: str) -> View:
+    view.access_rule = rule  # type: ignore[attr-defined]
+    return view
+
+
+def public(view: View) -> View:
+    """Anybody may reach it: sign-in, health, static help."""
+    return _rule(view, "public")
+
+
+def signed_in(view: View) -> View:
+    """Anybody who is signed in; the view shows only what is theirs."""
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        return view(request, *args, **kwargs)
+
+    return _rule(inner, "signed-in")
+
+
+def in_system(
+    act: Act = Act.READ,
+) -> Callable[[Callable[Concatenate[Any, P], HttpResponseBase]], View]:
+    """Members of the system that the route names by `slug`, whose role allows the act.
+
+    A person who is no member gets 404, as for a system that does not exist; a member whose role
+    does not allow the act gets 403 with the reason. Looked up at every request, so a change of
+    role holds at once.
+    """
+
+    def decorate(view: Callable[Concatenate[Any, P], HttpResponseBase]) -> View:
+        @functools.wraps(view)
+        def inner(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            access = access_of(request.user, slug)
+            if not access.may(act):
+                raise PermissionDenied(access.refusal(act))
+            request.access = access  # type: ignore[attr-defined]
+            return view(request, **kwargs)
+
+        return _rule(inner, f"system:{act.value}")
+
+    return decorate
+
+
+def access_of(user: Any, slug: str) -> Access:
+    """The person's access to the system of that address. Raises `Http404` without one."""
+    member = (
+        Member.objects.select_related("system__shown_rules")
+        .filter(user_id=user.pk, system__slug=slug, user__is_active=True)
+        .first()
+    )
+    if member is None:
+        raise Http404("There is no such system, or you are no member of it.")
+    return Access(user=user, system=member.system, role=Role(member.role))
+
+
+def systems_of(user: User) -> list[Member]:
+    """A person's memberships, by name of the system."""
+    return list(
+        Member.objects.select_related("system").filter(user=user).order_by("system__name", "pk")
+    )
