@@ -488,11 +488,11 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='trialrecord',
-            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'evalsite: a trial's record is append-only, % refused', TG_OP;", hash='f69572a25a160427e5184ec28b82866702f55711', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_16eaf', table='traces_trialrecord', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'evalsite: the record of a trial is append-only, % refused', TG_OP;", hash='1c295fce30cd5876fae760477303a4323b73f3dc', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_16eaf', table='traces_trialrecord', when='BEFORE')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='trialrecord',
-            trigger=pgtrigger.compiler.Trigger(name='append_only_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'evalsite: a trial's record is append-only, % refused', TG_OP;", hash='8a9bda8e1730388988d4625a5c5b3e7bb2ed63c6', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_append_only_truncate_c38d8', table='traces_trialrecord', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='append_only_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'evalsite: the record of a trial is append-only, % refused', TG_OP;", hash='e181d222cdc2d690250a93a2336b81a2d17eb774', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_append_only_truncate_c38d8', table='traces_trialrecord', when='BEFORE')),
         ),
         migrations.AddConstraint(
             model_name='transcriptchunk',

@@ -185,7 +185,7 @@ class TrialRecord(models.Model):
     content = models.BinaryField()  # zstd of ASCII JSON: {"rest": …, "warnings": […]}
 
     class Meta:
-        triggers = append_only("a trial's record")
+        triggers = append_only("the record of a trial")
 
     def __str__(self) -> str:
         return f"record of {self.trial_id}"
