@@ -13,7 +13,7 @@ from typing import Any
 
 import zstandard
 
-LEVEL = 6
+LEVEL = 3
 
 _local = threading.local()
 

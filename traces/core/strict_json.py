@@ -1,0 +1,404 @@
+"""JSON read strictly: what Python's parser lets through in silence is an error that names its place.
+
+Refused: duplicate keys, NaN and Infinity, nesting, keys and integers beyond the limits, and any
+encoding but UTF-8. A number that a float cannot hold exactly becomes a Decimal. The fast parser
+does the work; only when something is wrong a slower second pass finds out where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final, cast
+
+from traces.core.limits import DEFAULT_LIMITS, Limits
+from traces.core.values import Json
+
+BOM: Final = b"\xef\xbb\xbf"
+MOST_PLACE_CHARS: Final = 200
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
+_TOKEN = re.compile(
+    r"[ \t\n\r]*+(?:"
+    r'(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
+    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?)"
+    r"|(?P<mark>[\[\]{},:])"
+    r"|(?P<word>true|false|null)"
+    r"|(?P<constant>NaN|-?Infinity)"
+    r"|(?P<end>\Z)"
+    r")"
+)
+_CUT_TAIL = re.compile(
+    r"[ \t\n\r]*+(?:"
+    r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'
+    r"(?:\\(?:u[0-9a-fA-F]{0,3})?)?"
+    r"|-|\.|\.?[eE][-+]?|tr?u?|fa?l?s?|nu?l?"
+    r")\Z"
+)
+
+
+class StrictJsonError(ValueError):
+    """The text is not JSON as this project reads it. `sentence` is for people and complete."""
+
+    def __init__(self, code: str, place: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.place = place
+        self.sentence = sentence
+
+
+class _Refused(ValueError):
+    """The fast parser met something that the second pass must name."""
+
+
+class _NonFinite:
+    """Stands for NaN or Infinity until its place has been looked at."""
+
+
+_NON_FINITE = _NonFinite()
+
+
+def loads(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Json:
+    """The JSON value of UTF-8 bytes; a byte order mark is left out. Raises StrictJsonError."""
+    return loads_text(decoded(data), limits)
+
+
+def loads_text(text: str, limits: Limits = DEFAULT_LIMITS) -> Json:
+    """The JSON value of a text. Raises StrictJsonError."""
+    value, _ = loads_tolerant(text, _nowhere, limits)
+    return value
+
+
+def loads_tolerant(
+    text: str, tolerated: Callable[[str], bool], limits: Limits = DEFAULT_LIMITS
+) -> tuple[Json, tuple[str, ...]]:
+    """The value, with NaN and Infinity read as null at the tolerated places, and those places.
+
+    Raises StrictJsonError, for NaN and Infinity at any other place too.
+    """
+    value = _parsed(text, limits)
+    if "NaN" in text or "Infinity" in text:
+        return _without_constants(value, tolerated)
+    return value, ()
+
+
+def decoded(data: bytes) -> str:
+    """The text of UTF-8 bytes without its byte order mark. Raises StrictJsonError."""
+    try:
+        if data.startswith(BOM):
+            data = data[len(BOM) :]
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if looks_like_utf16(data):
+            raise _utf16() from None
+        sentence = f"The text is not UTF-8: byte {error.start + 1} cannot be read."
+        raise StrictJsonError("not-utf8", "", sentence) from None
+    if "\x00" in text[:2]:
+        raise _utf16()
+    return text
+
+
+def looks_like_utf16(head: bytes) -> bool:
+    """Whether bytes that start a JSON text are UTF-16 or UTF-32."""
+    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in head[:2]
+
+
+def member_place(parent: str, key: str) -> str:
+    """The place of an object's member: `verdicts[0].verdict`, odd keys in quotes."""
+    if not _PLAIN_KEY.match(key):
+        return f"{parent}[{json.dumps(key if len(key) <= 100 else key[:99] + '…')}]"
+    return f"{parent}.{key}" if parent else key
+
+
+def _utf16() -> StrictJsonError:
+    return StrictJsonError(
+        "utf-16", "", "The text is UTF-16 or UTF-32; only UTF-8 is read. Save it as UTF-8."
+    )
+
+
+def _nowhere(place: str) -> bool:
+    return False
+
+
+def _parsed(text: str, limits: Limits) -> Json:
+    try:
+        value = _decoder(limits.keys, limits.integer_digits)(text)
+    except RecursionError:
+        raise _first_fault(text, limits) or _too_deep("", limits) from None
+    except ValueError as error:
+        # ValueError also stands for an integer with more digits than Python converts.
+        raise _first_fault(text, limits) or StrictJsonError(
+            "not-json", "", f"The text is not JSON: {error}."
+        ) from None
+    if _may_be_deep(text, value, limits.depth) or _may_hold_long_integer(text, limits):
+        fault = _first_fault(text, limits, constants_allowed=True)
+        if fault is not None:
+            raise fault
+    return value
+
+
+@lru_cache(maxsize=16)
+def _decoder(most_keys: int, most_digits: int) -> Callable[[str], Json]:
+    def to_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        members = dict(pairs)
+        if len(members) != len(pairs) or len(pairs) > most_keys:
+            raise _Refused("object")
+        return members
+
+    def to_number(text: str) -> float | Decimal:
+        value = float(text)
+        if repr(value) == text:
+            return value
+        if _is_out_of_range(text, most_digits):
+            raise _Refused("number")
+        exact = Decimal(text)
+        return value if exact == Decimal(repr(value)) else exact
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=to_object,
+        parse_float=to_number,  # type: ignore[arg-type]
+        parse_constant=lambda _: _NON_FINITE,
+    )
+    return cast("Callable[[str], Json]", decoder.decode)
+
+
+def _is_out_of_range(text: str, most_digits: int) -> bool:
+    mantissa, _, exponent = text.lower().partition("e")
+    return len(mantissa) > most_digits or (
+        # An exponent of this size in a Decimal would make int() of it run for hours.
+        bool(exponent) and (len(exponent) > 9 or abs(int(exponent)) > most_digits)
+    )
+
+
+def _may_be_deep(text: str, value: Json, most: int) -> bool:
+    if text.count("{") + text.count("[") <= most:
+        return False
+    level: list[Json] = [value]
+    for _ in range(most):
+        below: list[Json] = []
+        for item in level:
+            kind = item.__class__
+            if kind is dict:
+                below += [v for v in item.values() if v.__class__ in _CONTAINERS]  # type: ignore[union-attr]
+            elif kind is list:
+                below += [v for v in item if v.__class__ in _CONTAINERS]  # type: ignore[union-attr]
+        if not below:
+            return False
+        level = below
+    return True
+
+
+_CONTAINERS = frozenset((dict, list))
+
+
+def _may_hold_long_integer(text: str, limits: Limits) -> bool:
+    # A run of more digits than the limit covers at least one whole aligned block of half of it.
+    block = max(limits.integer_digits // 2, 1)
+    return any(text[at : at + block].isdigit() for at in range(0, len(text), block))
+
+
+def _without_constants(
+    value: Json, tolerated: Callable[[str], bool]
+) -> tuple[Json, tuple[str, ...]]:
+    """The value with null for each tolerated NaN or Infinity. Raises StrictJsonError."""
+    if value is _NON_FINITE:
+        raise _not_finite("")
+    found: list[str] = []
+    waiting: list[tuple[Json, str]] = [(value, "")]
+    while waiting:
+        holder, place = waiting.pop()
+        for key, item in _members(holder):
+            if item is not _NON_FINITE and item.__class__ not in _CONTAINERS:
+                continue
+            at = f"{place}[{key}]" if isinstance(key, int) else member_place(place, key)
+            if item is not _NON_FINITE:
+                waiting.append((item, at))
+            elif tolerated(at):
+                found.append(at)
+                holder[key] = None  # type: ignore[index, call-overload]
+            else:
+                raise _not_finite(at)
+    return value, tuple(sorted(found))
+
+
+def _members(holder: Json) -> list[tuple[str, Json]] | list[tuple[int, Json]]:
+    if isinstance(holder, dict):
+        return list(holder.items())
+    return list(enumerate(holder)) if isinstance(holder, list) else []
+
+
+def _not_finite(place: str) -> StrictJsonError:
+    return StrictJsonError(
+        "not-finite", _short(place), f"NaN or Infinity{_at(place)} is not a JSON number."
+    )
+
+
+def _too_deep(place: str, limits: Limits) -> StrictJsonError:
+    return StrictJsonError(
+        "too-deep", _short(place), f"Nested too deeply (max {limits.depth}){_at(place)}."
+    )
+
+
+def _short(place: str) -> str:
+    if len(place) <= MOST_PLACE_CHARS:
+        return place
+    return f"{place[: MOST_PLACE_CHARS // 2]}…{place[-MOST_PLACE_CHARS // 2 :]}"
+
+
+def _at(place: str) -> str:
+    return f" at {_short(place)}" if place else ""
+
+
+class _Frame:
+    """An open object or array of the second pass."""
+
+    __slots__ = ("is_object", "key", "keys", "n", "place")
+
+    def __init__(self, is_object: bool, place: str) -> None:
+        self.is_object = is_object
+        self.place = place
+        self.keys: set[str] = set()
+        self.key = ""
+        self.n = 0
+
+    def child(self) -> str:
+        if self.is_object:
+            return member_place(self.place, self.key)
+        return f"{self.place}[{self.n}]"
+
+
+def _first_fault(
+    text: str, limits: Limits, *, constants_allowed: bool = False
+) -> StrictJsonError | None:
+    """The first thing in the text that is refused. Iterative: no nesting can exhaust the stack."""
+    return _SecondPass(text, limits, constants_allowed).fault()
+
+
+class _SecondPass:
+    def __init__(self, text: str, limits: Limits, constants_allowed: bool) -> None:
+        self.text = text
+        self.limits = limits
+        self.constants_allowed = constants_allowed
+        self.frames: list[_Frame] = []
+        self.expects = "value"  # value | value-or-close | key | key-or-close | colon | next | end
+
+    def fault(self) -> StrictJsonError | None:
+        position = 0
+        while True:
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                return self._no_token(position)
+            kind, position = match.lastgroup or "", match.end()
+            if kind == "end":
+                return None if self.expects == "end" else self._cut_short()
+            fault = self._take(kind, match[kind], match.start(kind))
+            if fault is not None:
+                return fault
+
+    def place(self) -> str:
+        if not self.frames:
+            return ""
+        frame = self.frames[-1]
+        return frame.place if self.expects.startswith("key") else frame.child()
+
+    def _take(self, kind: str, token: str, position: int) -> StrictJsonError | None:
+        expects = self.expects
+        if expects in ("key", "key-or-close") and kind == "string":
+            return self._key(token)
+        if expects == "colon" and token == ":":
+            self.expects = "value"
+        elif expects == "next" and token == ",":
+            frame = self.frames[-1]
+            frame.n += 1
+            self.expects = "key" if frame.is_object else "value"
+        elif expects in ("next", "key-or-close", "value-or-close") and token in ("]", "}"):
+            return self._close(token, position)
+        elif expects in ("value", "value-or-close") and token in ("[", "{"):
+            return self._open(token)
+        elif expects in ("value", "value-or-close") and kind != "mark":
+            return self._scalar(kind, token)
+        else:
+            return self._unexpected(position)
+        return None
+
+    def _key(self, token: str) -> StrictJsonError | None:
+        frame = self.frames[-1]
+        key = json.loads(token)
+        if key in frame.keys:
+            place = member_place(frame.place, key)
+            sentence = f"Duplicate key {json.dumps(_short(key))}{_at(frame.place)}."
+            return StrictJsonError("duplicate-key", _short(place), sentence)
+        frame.keys.add(key)
+        frame.key = key
+        if len(frame.keys) > self.limits.keys:
+            sentence = f"An object has too many keys (max {self.limits.keys}){_at(frame.place)}."
+            return StrictJsonError("too-many-keys", _short(frame.place), sentence)
+        self.expects = "colon"
+        return None
+
+    def _open(self, token: str) -> StrictJsonError | None:
+        place = self.place()
+        if len(self.frames) >= self.limits.depth:
+            return _too_deep(place, self.limits)
+        self.frames.append(_Frame(token == "{", place))
+        self.expects = "key-or-close" if token == "{" else "value-or-close"
+        return None
+
+    def _close(self, token: str, position: int) -> StrictJsonError | None:
+        if self.frames[-1].is_object != (token == "}"):
+            return self._unexpected(position)
+        self.frames.pop()
+        self._value_done()
+        return None
+
+    def _scalar(self, kind: str, token: str) -> StrictJsonError | None:
+        place = self.place()
+        if kind == "constant" and not self.constants_allowed:
+            return _not_finite(place)
+        if kind == "number":
+            most = self.limits.integer_digits
+            if token.lstrip("-").isdigit():
+                if len(token.lstrip("-")) > most:
+                    sentence = f"Number too long (max {most} digits){_at(place)}."
+                    return StrictJsonError("number-too-long", _short(place), sentence)
+            elif _is_out_of_range(token, most):
+                sentence = f"Number too long or out of range (max {most} digits){_at(place)}."
+                return StrictJsonError("number-too-long", _short(place), sentence)
+        self._value_done()
+        return None
+
+    def _value_done(self) -> None:
+        self.expects = "next" if self.frames else "end"
+
+    def _no_token(self, position: int) -> StrictJsonError:
+        if self.expects != "end" and _is_cut(self.text, position):
+            return self._cut_short()
+        return self._unexpected(position)
+
+    def _cut_short(self) -> StrictJsonError:
+        if not self.text.strip(" \t\r\n"):
+            return StrictJsonError("empty", "", "The text is empty.")
+        place = self.place()
+        return StrictJsonError(
+            "cut-short", _short(place), f"The text is cut short: it ends{_at(place)}, unfinished."
+        )
+
+    def _unexpected(self, position: int) -> StrictJsonError:
+        rest = self.text[position:].lstrip(" \t\r\n")
+        column = len(self.text) - len(rest) + 1
+        place = self.place()
+        shown = json.dumps(rest[:1])
+        if self.expects == "end":
+            sentence = f"Not JSON: there is more after the value, {shown} at character {column}."
+            return StrictJsonError("trailing-data", "", sentence)
+        sentence = f"Not JSON: unexpected {shown} at character {column}{_at(place)}."
+        return StrictJsonError("not-json", _short(place), sentence)
+
+
+def _is_cut(text: str, position: int) -> bool:
+    """Whether what stands at the position could be the beginning of a token that goes on."""
+    match = _CUT_TAIL.match(text, position)
+    return match is not None

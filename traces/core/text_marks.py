@@ -1,0 +1,134 @@
+"""Text from a trace made safe to look at: what cannot be seen gets a mark, nothing is dropped.
+
+Control, bidirectional, zero-width, tag and line separator characters, ANSI escapes, NUL and lone
+surrogates change what a reader sees, or the order in which it is seen, without being seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+NUL_MARK: Final = "\u2400"  # the picture of NUL
+REPLACEMENT: Final = "\ufffd"
+
+_UNSEEN: Final = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab, line feed and carriage return
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\ud800-\udfff"
+)
+# A joiner inside an emoji sequence is what the reader expects to see; a carriage return alone
+# overwrites a line on a terminal.
+_MARKED = re.compile(
+    f"[{_UNSEEN}]|(?<![\U0001f000-\U0001faff\ufe0f\u2600-\u27bf])\u200d|\r(?!\n)"
+)
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORMULA = re.compile("[\\s\x00-\x20\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212]|[\t\r\n]")
+_PLAIN_TO_REVIEWERS = (
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
+    r"\b(?:instructions?|rubrics?|criteri(?:a|on)|rules?|polic(?:y|ies)|guidelines?|checks?)\b",
+    r"\b(?:graders?|judges?|reviewers?|evaluators?|auditors?|approvers?)\b\s*"
+    r"(?:[:,]|\b(?:must|should|please|may|will|can|note|are)\b)[^.\n]{0,60}"
+    r"\b(?:pass(?:ed)?|approv\w+|correct|skip|mark|score|accept\w*|verified)\b",
+    r"\b(?:mark|grade|score|rate|record|accept|approve)\b[^.\n]{0,30}"
+    r"\b(?:trial|run|case|task|answer|response|conversation|release)\b[^.\n]{0,20}"
+    r"\b(?:pass(?:ed)?|correct|approved|successful)\b",
+    r"[\"'](?:verdict|grade|judgement|judgment|passed)[\"']\s*:\s*(?:[\"']?pass|true)",
+    r"\b(?:review|verdict|evaluation|grading|sign-?off)\b[^.\n]{0,20}"
+    r"\b(?:is|are|already|status|result)\b[^.\n]{0,20}\b(?:pass(?:ed)?|approved|complete)\b",
+)
+_TO_REVIEWERS = re.compile("|".join(f"(?:{p})" for p in _PLAIN_TO_REVIEWERS), re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of text, or one unseen character with its mark such as `U+202E`.
+
+    `text` can be written into a page: where HTML cannot hold the original character (NUL, half
+    an emoji) it is its replacement, else the original, so that copying gives the original.
+    """
+
+    text: str
+    mark: str | None = None
+
+
+def visible(text: str) -> tuple[Segment, ...]:
+    """The text in segments; joined, they are the text with NUL and lone surrogates replaced."""
+    if not has_marks(text):
+        return (Segment(text),) if text else ()
+    segments: list[Segment] = []
+    position = 0
+    for match in _MARKED.finditer(text):
+        if match.start() > position:
+            segments.append(Segment(text[position : match.start()]))
+        segments.append(Segment(clean_text(match[0]), mark_of(match[0])))
+        position = match.end()
+    if position < len(text):
+        segments.append(Segment(text[position:]))
+    return tuple(segments)
+
+
+def mark_of(character: str) -> str:
+    """The visible mark of one character: `U+202E`."""
+    return f"U+{ord(character):04X}"
+
+
+def marked_text(text: str) -> str:
+    """The text with `[U+202E]` in place of each unseen character, for plain-text output."""
+    return _MARKED.sub(lambda match: f"[{mark_of(match[0])}]", text)
+
+
+def has_marks(text: str) -> bool:
+    """Whether anything in the text would get a mark."""
+    if text.isascii() and text.isprintable():
+        return False
+    return _MARKED.search(text) is not None
+
+
+def count_marks(text: str) -> int:
+    """How many characters of the text get a mark."""
+    return len(_MARKED.findall(text)) if has_marks(text) else 0
+
+
+def clean_text(text: str) -> str:
+    """The text as a database column and a page can hold it: NUL and lone surrogates replaced."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return _NOT_STORABLE.sub(_replacement, text)
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """Whether the text holds half of a surrogate pair, which no UTF-8 text can."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+def _replacement(match: re.Match[str]) -> str:
+    return NUL_MARK if match[0] == "\x00" else REPLACEMENT
+
+
+def csv_safe(cell: str | int | float | Decimal | None) -> str:
+    """One CSV cell. A text that a spreadsheet may read as a formula gets an apostrophe in front.
+
+    Numbers are left alone, negative ones too: only the type says that a cell is a number.
+    """
+    if cell is None:
+        return ""
+    if not isinstance(cell, str):
+        return str(cell)
+    text = clean_text(cell)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def addressed_to_reviewers(text: str) -> str | None:
+    """The first words that seem to be meant for a reviewer or grader, else None.
+
+    A hint for the reader and no more: wording that it does not know passes, and harmless text
+    may be hinted at. It changes no verdict.
+    """
+    match = _TO_REVIEWERS.search(text)
+    return match[0] if match else None
