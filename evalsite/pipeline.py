@@ -56,6 +56,7 @@ from traces.models import (
     UploadLine,
     UploadState,
 )
+from traces.selectors.rules import rules_of
 from traces.selectors.trials import trials_by_external_id, trials_by_key
 from traces.services import work
 from traces.services.trials import (
@@ -75,7 +76,7 @@ FIGURES_EVERY_SECONDS = 5.0
 MOST_TRIES = 5
 
 
-class _AnotherWorker(Exception):
+class _AnotherWorkerError(Exception):
     """Another worker has taken the upload further meanwhile; this one gives way."""
 
 
@@ -97,7 +98,7 @@ def process_upload(upload_id: int) -> None:
             _read(upload)
         except UnreadableUpload as error:
             _end(upload, UploadState.FAILED, failure=error.finding.sentence)
-        except _AnotherWorker:
+        except _AnotherWorkerError:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})
         else:
             _end(upload, UploadState.DONE)
@@ -156,8 +157,8 @@ def _read(upload: Upload) -> None:
     options = ReadOptions(
         format=upload.format_asked,
         release=release.name if release else None,
-        limits=settings.LIMITS,
-        refusal_prefixes=tuple(upload.system.refusal_prefixes),
+        limits=settings.EVALSITE_LIMITS,
+        rejection=rules_of(upload.system).rejection,
         file_name=upload.file_name,
     )
     touched: set[int] = set()
@@ -243,7 +244,7 @@ def _store(upload: Upload, batch: Sequence[Item]) -> set[int]:
     now = timezone.now()
     job = UploadJob.objects.select_for_update().get(upload=upload)
     if job.n_read != upload.job.n_read or job.state != UploadState.PROCESSING.value:
-        raise _AnotherWorker
+        raise _AnotherWorkerError
     ledger = _Ledger()
     store = _Store(upload, ledger, now)
     touched = store.run(batch)
@@ -331,9 +332,9 @@ class _Store:
 
     def _releases(self, item: Item) -> Iterator[Release]:
         content = item.content
-        if isinstance(content, ParsedTrial):
-            yield self._release(content.agent_version)
-        elif isinstance(content, ParsedVerdicts) and content.agent_version is not None:
+        if isinstance(content, ParsedTrial) or (
+            isinstance(content, ParsedVerdicts) and content.agent_version is not None
+        ):
             yield self._release(content.agent_version)
 
     def _release(self, version: str | None) -> Release:

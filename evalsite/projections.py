@@ -28,8 +28,8 @@ from traces.selectors.paths import KEY_NAMES
 _DISPOSITION_COLUMNS = (
     ("trial_id", "int8"),
     ("value", "text"),
-    ("failed_classes", "text[]"),
-    ("next_actions", "text[]"),
+    ("failed_classes", "varchar[]"),
+    ("next_actions", "varchar[]"),
     ("stands", "bool"),
     ("algorithm", "int2"),
     ("decided_at", "timestamptz"),

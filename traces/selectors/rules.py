@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from traces.core.rule_documents import parse_rule_set
 from traces.core.rules import RuleSet
-from traces.core.rules_data import rule_set_of
 from traces.models import RulesVersion, System
 
 
@@ -14,4 +14,7 @@ def rules_of(system: System) -> RuleSet:
 
 def rules_in(version: RulesVersion) -> RuleSet:
     """The rules of one stored version."""
-    return rule_set_of(version.document)
+    rules, findings = parse_rule_set(version.document)
+    if findings:
+        raise ValueError(f"rules version {version.pk} is not whole: {findings[0].sentence}")
+    return rules

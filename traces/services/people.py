@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.text import slugify
 
+from traces.core.rule_documents import rule_set_document
 from traces.core.rules import RuleSet
 from traces.models import ApiKey, Member, Role, RulesVersion, Scope, System, User
 
@@ -41,7 +42,7 @@ def create_system(name: str, *, slug: str = "", by: User | None) -> System:
     version = RulesVersion.objects.create(
         system=system,
         number=1,
-        document=RuleSet.empty().to_json(),
+        document=rule_set_document(RuleSet()),
         reason="A new system: arguments are compared exactly, every tool counts as a write.",
         created_by=by,
     )

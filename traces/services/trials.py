@@ -136,7 +136,8 @@ def _place(slot: _Slot, one: IncomingTrial, ids: Iterator[int]) -> StoredTrial:
 
 def _blocking_attempt(slot: _Slot, attempt: int, *, is_error: bool) -> int | None:
     """The stored attempt beside which this one cannot stand: every attempt but the last of a
-    slot has to be a harness error."""
+    slot has to be a harness error.
+    """
     for other, (_, _, other_is_error) in slot.attempts.items():
         if other < attempt and not other_is_error:
             return other
@@ -204,7 +205,7 @@ _TRIAL_COLUMNS = (
     ("seconds", "numeric"),
     ("termination", "text"),
     ("has_fault", "bool"),
-    ("warnings", "text[]"),
+    ("warnings", "varchar[]"),
     ("created_at", "timestamptz"),
 )
 _RECORD_COLUMNS = (

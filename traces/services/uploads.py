@@ -43,17 +43,17 @@ class UploadRequest:
     idempotency_key: str | None = None
 
 
-class UploadTooLarge(Exception):
+class UploadTooLargeError(Exception):
     """More bytes than the door takes. The sentence names the limit."""
 
 
-class IdempotencyConflict(Exception):
+class IdempotencyConflictError(Exception):
     """The same idempotency key came with another body."""
 
 
 def uploads_root() -> Path:
     """The folder that holds the bytes of every upload."""
-    root = Path(settings.UPLOADS_DIR)
+    root = Path(settings.EVALSITE_UPLOADS)
     root.mkdir(parents=True, exist_ok=True)
     return root
 
@@ -62,7 +62,7 @@ def uploads_root() -> Path:
 def staged(chunks: Iterable[bytes], *, max_bytes: int | None) -> Iterator[StagedFile]:
     """Write a body to disk, counted and hashed; the file is gone afterwards unless kept.
 
-    Raises `UploadTooLarge` as soon as the body passes `max_bytes`, and `OSError` when the disk
+    Raises `UploadTooLargeError` as soon as the body passes `max_bytes`, and `OSError` when the disk
     does not take it.
     """
     digest, size = hashlib.sha256(), 0
@@ -73,7 +73,7 @@ def staged(chunks: Iterable[bytes], *, max_bytes: int | None) -> Iterator[Staged
             for chunk in chunks:
                 size += len(chunk)
                 if max_bytes is not None and size > max_bytes:
-                    raise UploadTooLarge(
+                    raise UploadTooLargeError(
                         f"The upload is larger than this door takes ({max_bytes:,} bytes)."
                     )
                 digest.update(chunk)
@@ -89,12 +89,12 @@ def receive_upload(file: StagedFile, request: UploadRequest, *, now: datetime) -
     """Keep a staged file for good and record it: from here on it is acknowledged.
 
     The same idempotency key with the same body gives the first upload again; with another body
-    it raises `IdempotencyConflict`.
+    it raises `IdempotencyConflictError`.
     """
     with transaction.atomic():
         if earlier := _earlier(request):
             if bytes(earlier.sha256) != file.sha256:
-                raise IdempotencyConflict(
+                raise IdempotencyConflictError(
                     "This Idempotency-Key was used before with another body; use a new key."
                 )
             return earlier
