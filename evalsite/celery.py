@@ -1,14 +1,20 @@
 """The Celery application. Messages are hints; what is to be done stands in PostgreSQL rows."""
 
 import os
+import warnings
 from typing import Any
 
 from celery import Celery
+from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_process_init
 
 from evalsite.embedded.lifeline import end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+
+if os.environ.get("EVALSITE_SUPERVISED"):
+    # The embedded mode is meant to run as root too, in a container or on a fresh machine.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
 
 app = Celery("evalsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")

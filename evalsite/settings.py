@@ -51,7 +51,8 @@ try:
 except OSError as error:
     raise ImproperlyConfigured(sentence_of(error, EVALSITE_DATA)) from None
 
-ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts) or ["*"]
+# Not `*`: another site's page could otherwise reach the demo through a name of its own.
+ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts) or ["localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
 
 # --- applications
@@ -146,7 +147,7 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"
 
 # --- jobs
 
-CELERY_BROKER_URL = ENVIRONMENT.broker_url or ("memory://" if TESTING else "pgmq://")
+CELERY_BROKER_URL = ENVIRONMENT.broker_url or ("memory://" if TESTING else "pgmq://localhost")
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
     "visibility_timeout": ENVIRONMENT.visibility_seconds
 }
@@ -174,7 +175,8 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE_FILENAME = str(EVALSITE_DATA / "beat")
+# All intervals are short; a file of last runs could only be broken by a kill.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "evalsite.tasks.heartbeat", "schedule": 10.0},
 }

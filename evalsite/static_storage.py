@@ -1,15 +1,19 @@
 """Static files with their digest in the name, so that browsers may keep them for ever."""
 
-from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
+from typing import Any
+
+from django.contrib.staticfiles.storage import HashedFilesMixin, ManifestStaticFilesStorage
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+_STYLE_PATTERNS: Any = HashedFilesMixin.patterns[0]
+_MODULE_PATTERNS: Any = HashedFilesMixin._js_module_import_aggregation_patterns  # type: ignore[attr-defined]  # noqa: SLF001
+# Imports are followed in our own modules only: libraries name files that they do not ship.
+_PATTERNS: Any = (_STYLE_PATTERNS, ("js/*.js", _MODULE_PATTERNS[1]))
 
 
 class HashedStorage(ManifestStaticFilesStorage):
-    support_js_module_import_aggregation = True
-    # A library's source map that is not shipped must not stop the collection.
-    manifest_strict = False
+    patterns = _PATTERNS
 
 
 class CompressedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    support_js_module_import_aggregation = True
-    manifest_strict = False
+    patterns = _PATTERNS

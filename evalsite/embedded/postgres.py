@@ -41,6 +41,8 @@ _PACKAGES: Final = (
 )
 _DISTRIBUTION_BINARIES: Final = Path("/usr/lib/postgresql")
 _LOG_TAIL: Final = 600
+# Not the temporary folder of the environment: it must be the same one for every process.
+_SOCKETS: Final = Path("/tmp")  # noqa: S108 - ownership is checked before use
 # Sticky, on every system, and emptied at no restart.
 _REACHABLE_BY_ALL: Final = Path("/var/tmp")  # noqa: S108 - ownership is checked before use
 
@@ -89,11 +91,16 @@ class EmbeddedPostgres:
 
     @property
     def socket_folder(self) -> Path:
-        """The folder of the server's socket: in `root`, or in /tmp where that path is too long."""
+        """The folder of the server's socket: in `root`, or in /tmp.
+
+        /tmp where the path in `root` would be too long, and for root, whose folders the user
+        `nobody` may be unable to enter.
+        """
         folder = self.root / "socket"
-        if len(os.fsencode(folder / (_SOCKET_NAME + ".lock"))) <= _LONGEST_SOCKET_PATH:
-            return folder
-        return Path(tempfile.gettempdir()) / f"evalsite-{os.getuid()}-{_short_digest(self.root)}"
+        too_long = len(os.fsencode(folder / (_SOCKET_NAME + ".lock"))) > _LONGEST_SOCKET_PATH
+        if too_long or os.geteuid() == 0:
+            return _SOCKETS / f"evalsite-{os.geteuid()}-{_short_digest(self.root)}"
+        return folder
 
     @property
     def lock_folder(self) -> Path:
@@ -137,6 +144,13 @@ class EmbeddedPostgres:
         descriptor = _held.pop(self.root, None)
         if descriptor is not None:
             os.close(descriptor)
+
+    def revive(self) -> bool:
+        """Start the server again if its keeper has gone; whether that was so."""
+        if not self._keeper_is_gone():
+            return False
+        self.start()
+        return True
 
     def wait_until_stopped(self, *, seconds: float) -> bool:
         """Wait until no keeper is left; whether that came true in time."""
