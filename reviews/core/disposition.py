@@ -490,7 +490,7 @@ def _ruling_on(
     has_named = _named_have_voted(requirement, by_grader)
     if code:
         return (
-            _by_code(code, other, has_named)
+            _by_code(code, other, has_named=has_named)
             or _by_adjudication(requirement, adjudications, evidence_order, rule=3)
             or _CODE_PASS_DISPUTED
         )
@@ -501,7 +501,7 @@ def _ruling_on(
     if not other:
         is_model = any(v.kind is GraderKind.MODEL for v in relevant)
         return _UNCALIBRATED if is_model else _UNGRADED
-    return _by_votes(other, has_named)
+    return _by_votes(other, has_named=has_named)
 
 
 def _applies(verdict: GivenVerdict, requirement: Requirement) -> bool:
@@ -536,7 +536,7 @@ def _cast_by_grader(relevant: list[GivenVerdict]) -> dict[_GraderKey, list[Given
 
 def _corrected_ids(verdicts: list[GivenVerdict]) -> frozenset[str]:
     """Ids of verdicts that the same person corrected by one of `verdicts`."""
-    if all([v.corrects is None for v in verdicts]):
+    if not any(v.corrects for v in verdicts):
         return _NOBODY
     by_id = {v.id: v for v in verdicts}
     return frozenset(
@@ -598,7 +598,9 @@ def _named_have_voted(
     return all((g.name, g.kind) in voted for g in requirement.graders)
 
 
-def _by_code(code: set[VerdictValue], other: set[VerdictValue], has_named: bool) -> Ruling | None:
+def _by_code(
+    code: set[VerdictValue], other: set[VerdictValue], *, has_named: bool
+) -> Ruling | None:
     """Rule 3. None when code passes and a counting grader says fail: adjudications decide then."""
     if VerdictValue.FAIL in code:
         return _CODE_FAIL
@@ -612,7 +614,7 @@ def _by_code(code: set[VerdictValue], other: set[VerdictValue], has_named: bool)
     return _CODE_PASS if is_all_pass and has_named else _CODE_PASS_NOT_ALL
 
 
-def _by_votes(values: set[VerdictValue], has_named: bool) -> Ruling:
+def _by_votes(values: set[VerdictValue], *, has_named: bool) -> Ruling:
     """Rules 5 and 7, for at least one counting vote of people or judges."""
     if VerdictValue.PASS in values and VerdictValue.FAIL in values:
         return _DISAGREE

@@ -66,7 +66,7 @@ class Counts:
 
     @property
     def rate(self) -> Fraction | None:
-        """passed / graded. None when nothing is graded; 1 when all that is graded passed."""
+        """The passed among the graded. None when nothing is graded; 1 when all that is graded passed."""
         return Fraction(self.passed, self.graded) if self.graded else None
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import assert_never
 
 from reviews.core.disposition import GivenVerdict
 from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
@@ -71,9 +72,11 @@ def _summary(code: NoticeCode, n: int) -> str:
             checks, were = ("1 check", "was") if one else (f"{n} checks", "were")
             return f"{checks} failed but {were} not in the basis"
         case NoticeCode.CITED_STEP_MISSING:
-            return f"{_verdicts(n)} {_cite(one)} a step that does not exist"
+            verdicts = "1 verdict cites" if one else f"{n} verdicts cite"
+            return f"{verdicts} a step that does not exist"
         case NoticeCode.VERDICT_AGAINST_SCORE:
-            return f"{_verdicts(n)} against {'its' if one else 'their'} own score"
+            verdicts, whose = ("1 verdict", "its") if one else (f"{n} verdicts", "their")
+            return f"{verdicts} against {whose} own score"
         case NoticeCode.PASS_ON_EMPTY_TRAJECTORY:
             return "pass on an empty trajectory"
         case NoticeCode.ERROR_STATUS_WITH_PASS:
@@ -82,14 +85,8 @@ def _summary(code: NoticeCode, n: int) -> str:
             return "1 imported human verdict" if one else f"{n} imported human verdicts"
         case NoticeCode.UNREADABLE_VERDICT:
             return "1 unreadable verdict" if one else f"{n} unreadable verdicts"
-
-
-def _verdicts(n: int) -> str:
-    return "1 verdict" if n == 1 else f"{n} verdicts"
-
-
-def _cite(is_one: bool) -> str:
-    return "cites" if is_one else "cite"
+        case _:
+            assert_never(code)
 
 
 def _on_passes(trial: NoticedTrial, verdicts: Sequence[GivenVerdict]) -> list[Notice]:

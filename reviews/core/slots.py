@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import assert_never
 
 from reviews.core.disposition import Disposition
 from reviews.core.estimators import Counts, TaskCounts
@@ -101,12 +102,14 @@ def has_passed(attempt: Attempt) -> bool | None:
             return False
         case Disposition.UNRESOLVED | Disposition.HARNESS_ERROR:
             return None
+        case _:
+            assert_never(attempt.disposition)
 
 
 def counts_of(
     slots: Iterable[Slot], decide: Callable[[Attempt], bool | None] = has_passed
 ) -> Counts:
-    """passed / graded / run of one figure. `decide` says what the figure counts of a trial.
+    """The passed, graded and run slots of one figure. `decide` says what the figure counts of a trial.
 
     A slot whose trial is missing, or for which `decide` answers None, is unknown for the figure.
     No slot at all gives 0 / 0 / 0, of which no rate comes.
