@@ -104,14 +104,16 @@ def in_system(
 
     def decorate(view: Callable[Concatenate[Any, P], HttpResponseBase]) -> View:
         @functools.wraps(view)
-        def inner(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
+        def inner(
+            request: HttpRequest, slug: str, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             access = access_of(request.user, slug)
             if not access.may(act):
                 raise PermissionDenied(access.refusal(act))
             request.access = access  # type: ignore[attr-defined]
-            return view(request, **kwargs)
+            return view(request, *args, **kwargs)
 
         return _rule(inner, f"system:{act.value}")
 

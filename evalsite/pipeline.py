@@ -107,16 +107,20 @@ def process_upload(upload_id: int) -> None:
 @contextlib.contextmanager
 def _exclusive(upload_id: int) -> Iterator[bool]:
     """A lock on the upload that a killed process cannot leave behind."""
-    key = ["evalsite.upload", upload_id]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", key)
+        cursor.execute(
+            "SELECT pg_try_advisory_lock(hashtextextended('evalsite.upload', %s))", [upload_id]
+        )
         taken = bool(cursor.fetchone()[0])
     try:
         yield taken
     finally:
         if taken:
             with contextlib.suppress(Exception), connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, %s))", key)
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(hashtextextended('evalsite.upload', %s))",
+                    [upload_id],
+                )
 
 
 def _begin(upload: Upload) -> bool:

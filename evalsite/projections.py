@@ -24,6 +24,7 @@ from reviews.selectors.votes import given_verdicts
 from traces.core.records import TrialStatus
 from traces.models import System
 from traces.selectors.paths import KEY_NAMES
+from traces.selectors.rules import shown_rules
 
 _DISPOSITION_COLUMNS = (
     ("trial_id", "int8"),
@@ -163,5 +164,5 @@ def refresh_figures(system: System, task_ids: Iterable[int]) -> None:
             "SELECT pg_advisory_xact_lock(hashtextextended('evalsite.figures', %s))", [system.pk]
         )
         cursor.execute(
-            _FIGURES, {"tasks": tasks, "rules": system.shown_rules_id, "now": timezone.now()}
+            _FIGURES, {"tasks": tasks, "rules": shown_rules(system).pk, "now": timezone.now()}
         )

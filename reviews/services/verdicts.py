@@ -18,6 +18,7 @@ from traces.core.canonical import digest_of
 from traces.core.formats.native import parsed_verdict, verdict_record
 from traces.core.records import Finding, ParsedVerdict, TrialKey
 from traces.core.text_marks import clean_text
+from traces.core.values import JsonObject
 from traces.models import Release, System, Upload
 
 
@@ -259,7 +260,7 @@ def _waiting_row(
 ) -> WaitingVerdict:
     record = verdict_record(verdict)
     key = target.key
-    place = {
+    place: JsonObject = {
         "release": target.release.name if target.release else None,
         "run": target.run_name,
         "task": key.task_id if key else "",

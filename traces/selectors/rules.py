@@ -7,9 +7,16 @@ from traces.core.rules import RuleSet
 from traces.models import RulesVersion, System
 
 
+def shown_rules(system: System) -> RulesVersion:
+    """The rules version that the system's pages show. Every system has one from its creation."""
+    if system.shown_rules is None:
+        raise LookupError(f"system {system.slug} was made without rules")
+    return system.shown_rules
+
+
 def rules_of(system: System) -> RuleSet:
     """The rules that the system's pages show."""
-    return rules_in(system.shown_rules)
+    return rules_in(shown_rules(system))
 
 
 def rules_in(version: RulesVersion) -> RuleSet:

@@ -21,7 +21,7 @@ from traces.core.trajectory import (
 )
 from traces.models import System, Task, Tool
 from traces.selectors.paths import KEY_NAMES
-from traces.selectors.rules import rules_of
+from traces.selectors.rules import rules_of, shown_rules
 
 _LETTERS = {CallOutcome.COMMITTED: "c", CallOutcome.REJECTED: "r", CallOutcome.UNKNOWN: "u"}
 MESSAGE_LETTER = "m"
@@ -210,7 +210,7 @@ def _write(system: System, shapes: Sequence[_Shape]) -> dict[tuple[int, uuid.UUI
         ),
     )
     write_paths(
-        system.shown_rules_id,
+        shown_rules(system).pk,
         rules_of(system),
         ((pk, s.trajectory, s.task.task_id, s.own) for pk, s in zip(ids, shapes, strict=True)),
     )
