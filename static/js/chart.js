@@ -1,5 +1,5 @@
 // Draws the figures of a page. A figure is JSON in a json_script element, made by the server with
-// every label escaped; colours named "token:accent" are read from the CSS tokens of the theme.
+// every label escaped. `meta: {"token": "accent"}` of a trace names its colour among the CSS tokens.
 const drawn = new Set();
 let library = null;
 
@@ -23,13 +23,15 @@ const token = (name) => {
   return getComputedStyle(probe).color;
 };
 
-const resolved = (value) => {
-  if (typeof value === "string") return value.startsWith("token:") ? token(value.slice(6)) : value;
-  if (Array.isArray(value)) return value.map(resolved);
-  if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolved(inner)]));
-  }
-  return value;
+const coloured = (trace) => {
+  const name = trace.meta?.token;
+  if (!name) return trace;
+  const colour = token(name);
+  return {
+    ...trace,
+    marker: { ...trace.marker, color: colour },
+    ...(trace.type === "scatter" ? { line: { ...trace.line, color: colour } } : {}),
+  };
 };
 
 const template = () => {
@@ -57,13 +59,13 @@ const template = () => {
 const draw = async (place) => {
   const source = document.getElementById(place.dataset.chart);
   if (!source) return;
-  const figure = resolved(JSON.parse(source.textContent));
+  const figure = JSON.parse(source.textContent);
   place.dataset.drawn = "";
   try {
     const plotly = await load(place.dataset.chartLibrary);
     await plotly.react(
       place,
-      figure.data,
+      figure.data.map(coloured),
       { ...figure.layout, template: template(), autosize: true },
       { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false },
     );
