@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.cast import cast  # noqa: F401 - a fixture for all tests
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
