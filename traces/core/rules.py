@@ -27,6 +27,7 @@ from zoneinfo import ZoneInfo
 
 from traces.core.arithmetic import fraction_text, value_of_expression
 from traces.core.canonical import canonical_text, decimal_of
+from traces.core.pointers import escaped
 from traces.core.trajectory import ToolKind
 from traces.core.values import Json
 
@@ -210,16 +211,6 @@ def path_tokens(argument: str) -> tuple[str | None, ...]:
     )
 
 
-def pointer_of(tokens: tuple[str | None, ...]) -> str:
-    """The JSON Pointer of a path, the one spelling by which rules are told apart."""
-    return "".join("/*" if token is None else "/" + _escaped(token) for token in tokens)
-
-
-def _escaped(token: str) -> str:
-    escaped = token.replace("~", "~0").replace("/", "~1")
-    return "~2" if escaped == "*" else escaped
-
-
 # Applying rules
 
 
@@ -341,7 +332,7 @@ def _normal_members(
         if not below:
             result[name] = item
             continue
-        normal = _normal(item, below, f"{place}/{_escaped(name)}", uses)
+        normal = _normal(item, below, f"{place}/{escaped(name)}", uses)
         if not isinstance(normal, _Dropped):
             result[name] = normal
     return result
