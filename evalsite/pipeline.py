@@ -46,6 +46,7 @@ from traces.core.records import (
     UnreadableUpload,
 )
 from traces.core.text_marks import clean_text
+from traces.core.transcript import Rejection
 from traces.models import (
     LineOutcome,
     Release,
@@ -162,8 +163,7 @@ def _read(upload: Upload) -> None:
         format=upload.format_asked,
         release=release.name if release else None,
         limits=settings.EVALSITE_LIMITS,
-        rejection=rules_of(upload.system).rejection,
-        file_name=upload.file_name,
+        rejection=Rejection(prefixes=rules_of(upload.system).rejection.prefixes),
     )
     touched: set[int] = set()
     refreshed = time.monotonic()

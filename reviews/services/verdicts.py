@@ -15,7 +15,8 @@ from evalsite.common import blobs
 from evalsite.common.copying import copy_rows, next_ids
 from reviews.models import Criterion, Grader, GraderVersion, WaitingVerdict
 from traces.core.canonical import digest_of
-from traces.core.formats.native import parsed_verdict, verdict_record
+from traces.core.formats.verdicts import verdict_record, verdicts_of
+from traces.core.limits import DEFAULT_LIMITS
 from traces.core.records import Finding, ParsedVerdict, TrialKey
 from traces.core.text_marks import clean_text
 from traces.core.values import JsonObject
@@ -310,7 +311,7 @@ def attach_waiting(
             IncomingVerdict(
                 trial_id=trial.trial_id,
                 trial_digest=trial.digest,
-                verdict=parsed_verdict(blobs.loads(row.verdict)),
+                verdict=_held_verdict(row),
                 upload_id=row.upload_id,
                 line=row.line,
             )
@@ -320,6 +321,15 @@ def attach_waiting(
     )
     WaitingVerdict.objects.filter(pk__in=[row.pk for row, _ in matched]).update(attached_at=now)
     return results
+
+
+def _held_verdict(row: WaitingVerdict) -> ParsedVerdict:
+    """A waiting verdict, which was read without refusal when it came."""
+    ignored: list[Finding] = []
+    (verdict,) = verdicts_of(
+        [blobs.loads(row.verdict)], DEFAULT_LIMITS, ignored.append, ignored.append
+    )
+    return verdict
 
 
 def _matches(
