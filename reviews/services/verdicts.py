@@ -325,9 +325,8 @@ def attach_waiting(
 
 def _held_verdict(row: WaitingVerdict) -> ParsedVerdict:
     """A waiting verdict, which was read without refusal when it came."""
-    ignored: list[Finding] = []
     (verdict,) = verdicts_of(
-        [blobs.loads(row.verdict)], DEFAULT_LIMITS, ignored.append, ignored.append
+        [blobs.loads(row.verdict)], DEFAULT_LIMITS, lambda *_: None, lambda _: None
     )
     return verdict
 
