@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,7 +78,7 @@ def _aligned(sequences: tuple[Labels, ...]) -> Alignment:
             cells_left -= n_cells
             matches = _best_matches(columns, labels)
         else:
-            matches = _quick_matches(columns, labels)
+            matches = quick_matches([column.label for column in columns], labels)
         columns = _merged(columns, labels, matches, number)
     if len(columns) <= _MOST_JOINED:
         columns = _joined(columns)
@@ -159,14 +160,14 @@ def heaviest_matches(weights: NDArray[np.int64], down: list[int]) -> list[tuple[
     return matches
 
 
-def _quick_matches(columns: list[_Column], labels: Labels) -> list[tuple[int, int]]:
-    """Each step to the next column with its label, if one is within reach: one pass."""
+def quick_matches(across: Sequence[str], down: Sequence[str]) -> list[tuple[int, int]]:
+    """Each step to the next place with its label, if one is within reach: one pass."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, column in enumerate(columns):
-        places[column.label].append(place)
+    for place, label in enumerate(across):
+        places[label].append(place)
     matches: list[tuple[int, int]] = []
     at = 0
-    for step, label in enumerate(labels):
+    for step, label in enumerate(down):
         ahead = places[label]
         found = bisect_left(ahead, at)
         if found < len(ahead) and ahead[found] - at <= _REACH:

@@ -1,5 +1,6 @@
 """Two trajectories side by side: which calls belong together, where arguments differ, and where
-the paths part."""
+the paths part.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from itertools import groupby
 from json.encoder import encode_basestring_ascii
 
 import numpy as np
+from numpy.typing import NDArray
 
-from traces.core.alignment import heaviest_matches
+from traces.core.alignment import heaviest_matches, quick_matches
 from traces.core.canonical import canonical_text
 from traces.core.differences import Difference, DifferenceKind, state_differences
 from traces.core.paths import CallTexts, call_texts, differ_only_within_messages
@@ -121,7 +123,10 @@ def compare(
     arguments is taken. Swapping left and right mirrors the answer.
     """
     texts = call_texts(rules, task_id)
-    ours, theirs = _steps_of(left, texts, messages), _steps_of(right, texts, messages)
+    ours, theirs = _steps_of(left, texts), _steps_of(right, texts)
+    if not messages:
+        ours = [each for each in ours if isinstance(each.step, TrajectoryCall)]
+        theirs = [each for each in theirs if isinstance(each.step, TrajectoryCall)]
     matches = _matches(ours, theirs)
     pairs = tuple(_pairs(ours, theirs, matches, texts))
     return Comparison(
@@ -145,14 +150,14 @@ class _Labelled:
         return (self.name, self.exact)
 
 
-def _steps_of(trajectory: Trajectory, texts: CallTexts, messages: bool) -> list[_Labelled]:  # noqa: FBT001
+def _steps_of(trajectory: Trajectory, texts: CallTexts) -> list[_Labelled]:
     labelled: list[_Labelled] = []
     for index, step in enumerate(trajectory):
         if isinstance(step, TrajectoryCall):
             exact = texts.exact_text(step)
             name = encode_basestring_ascii(step.name)
             labelled.append(_Labelled(index, step, name, exact, texts.normal_text(step, exact)))
-        elif messages:
+        else:
             labelled.append(_Labelled(index, step, "", "", ""))
     return labelled
 
@@ -186,30 +191,30 @@ def _inner_matches(ours: list[_Labelled], theirs: list[_Labelled]) -> list[tuple
     if not ours or not theirs:
         return []
     if len(ours) * len(theirs) > _MOST_CELLS:
-        return _matches_in_one_pass(ours, theirs)
-    kinds = list(dict.fromkeys(step.key for step in theirs))
-    number = {key: place for place, key in enumerate(kinds)}
-    first = {step.key: step for step in reversed(theirs)}
-    weights = np.array(
-        [[_weight(left, first[key]) for left in ours] for key in kinds], dtype=np.int64
-    )
+        return quick_matches([step.name for step in ours], [step.name for step in theirs])
+    kinds = list({step.key: step for step in theirs}.values())
+    number = {step.key: place for place, step in enumerate(kinds)}
+    weights = _weights(ours, kinds)
     return heaviest_matches(weights, [number[step.key] for step in theirs])
 
 
-def _weight(left: _Labelled, right: _Labelled) -> int:
-    if left.name != right.name:
-        return 0
-    by_rule = _RULE_WEIGHT * (left.normal == right.normal)
-    return _NAME_WEIGHT + by_rule + _EXACT_WEIGHT * (left.exact == right.exact)
+def _weights(ours: list[_Labelled], kinds: list[_Labelled]) -> NDArray[np.int64]:
+    """What each kind of step on the right weighs against each step on the left; 0: no pair."""
+    names = _equalities([step.name for step in ours], [step.name for step in kinds])
+    normal = _equalities([step.normal for step in ours], [step.normal for step in kinds])
+    exact = _equalities([step.exact for step in ours], [step.exact for step in kinds])
+    weights: NDArray[np.int64] = names * (
+        _NAME_WEIGHT + _RULE_WEIGHT * normal + _EXACT_WEIGHT * exact
+    )
+    return weights
 
 
-def _matches_in_one_pass(ours: list[_Labelled], theirs: list[_Labelled]) -> list[tuple[int, int]]:
-    """Pair steps of one name at the same place, for trajectories too long for anything better."""
-    return [
-        (place, place)
-        for place, (left, right) in enumerate(zip(ours, theirs, strict=False))
-        if left.name == right.name
-    ]
+def _equalities(across: list[str], down: list[str]) -> NDArray[np.int64]:
+    number = {text: place for place, text in enumerate(dict.fromkeys([*across, *down]))}
+    columns = np.array([number[text] for text in across])
+    rows = np.array([number[text] for text in down])
+    equalities: NDArray[np.int64] = (rows[:, None] == columns[None, :]).astype(np.int64)
+    return equalities
 
 
 def _pairs(
@@ -357,8 +362,12 @@ def _acts_in_words(
         if pair.kind is PairKind.NOT_COMPARABLE:
             return f"{both} call {ours.name}, with arguments that were not recorded"
         if ours.name == theirs.name:
-            where = [each.name for each in pair.differences if each.rule is None]
-            what = f"another {where[0]}" if where else "other arguments"
+            where = [each.path for each in pair.differences if each.rule is None and each.path]
+            what = (
+                f"another {argument_place('', where[0]).lstrip('.')}"
+                if where
+                else "other arguments"
+            )
             return f"{both} call {ours.name} with {what}"
     return f"{names[0]} {_act_in_words(ours)}, {names[1]} {_act_in_words(theirs)}"
 
