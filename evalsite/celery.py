@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import setup_logging, worker_process_init, worker_ready
 
 from evalsite.embedded.lifeline import end_with_parent
 
@@ -32,3 +32,9 @@ def _keep_logging_of_django(**_: Any) -> None:
 def _end_with_the_worker(**_: Any) -> None:
     """A pool process whose worker was killed would wait for work for ever."""
     end_with_parent(os.getppid())
+
+
+@worker_ready.connect
+def _show_that_a_worker_is_here(**_: Any) -> None:
+    """The scheduler's first heartbeat comes only after its interval."""
+    app.send_task("evalsite.tasks.heartbeat", expires=30)

@@ -56,6 +56,7 @@ from traces.models import (
     UploadJob,
     UploadLine,
     UploadState,
+    User,
 )
 from traces.selectors.rules import rules_of
 from traces.selectors.trials import trials_by_external_id, trials_by_key
@@ -542,6 +543,22 @@ class _Store:
             for (_, one), result in zip(incoming, stored, strict=True)
             if result.outcome is Stored.NEW
         ]
+
+
+@transaction.atomic
+def declare_run(
+    release: Release,
+    name: str,
+    *,
+    trials: int,
+    task_ids: Iterable[str] = (),
+    by: User | None,
+    now: datetime,
+) -> Run:
+    """Declare a run (`traces.services.work.declare_run`) and count its trials as missing."""
+    run = work.declare_run(release, name, trials=trials, task_ids=task_ids, by=by, now=now)
+    refresh_figures(release.system, run.declared_tasks.values_list("task_id", flat=True))
+    return run
 
 
 def stale_uploads(*, now: datetime, older_than_seconds: float) -> list[int]:

@@ -114,14 +114,14 @@ def _update(rows: list[tuple[int, bool]], decided: dict[int, Decision], now: dat
 
 
 _DISTINCT_PATHS = ", ".join(f"count(DISTINCT {name}) FILTER (WHERE passed)" for name in KEY_NAMES)
-_KEYS = ", ".join(f"p.{name}" for name in KEY_NAMES)
 
 # Trials are first folded into distinct trajectories, so that the many DISTINCT counts sort few
-# rows. GROUPING SETS gives each release and all of them together.
+# rows. GROUPING SETS gives each release and all of them together. A declared run without a list
+# of tasks covers the tasks that its trials name. The column names come from `KEY_NAMES` alone.
 _FIGURES = f"""
 WITH slots AS (
-    SELECT t.task_id, t.release_id, t.trajectory_id, d.value,
-           t.environment = 'test' AND NOT t.has_fault AS counted
+    SELECT t.task_id, t.release_id, t.run_id, t.trajectory_id, d.value,
+           t.environment <> 'production' AND NOT t.has_fault AS counted
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
     WHERE t.task_id = ANY(%(tasks)s)
 ), folded AS (
@@ -134,22 +134,43 @@ WITH slots AS (
            count(*) FILTER (WHERE NOT counted) AS n_left_out,
            bool_or(counted AND value = 'pass') AS passed
     FROM slots GROUP BY task_id, release_id, trajectory_id
+), counted AS (
+    SELECT f.task_id, f.release_id, sum(n_run) AS n_run, sum(n_pass) AS n_pass,
+           sum(n_fail) AS n_fail, sum(n_unresolved) AS n_unresolved, sum(n_error) AS n_error,
+           sum(n_left_out) AS n_left_out, ARRAY[{_DISTINCT_PATHS}] AS n_paths
+    FROM folded f JOIN traces_trajectorypaths p
+        ON p.trajectory_id = f.trajectory_id AND p.rules_id = %(rules)s
+    GROUP BY GROUPING SETS ((f.task_id, f.release_id), (f.task_id))
+), in_run AS (
+    SELECT run_id, task_id, count(*) AS n FROM slots GROUP BY run_id, task_id
+), declared AS (
+    SELECT rt.run_id, rt.task_id FROM traces_runtask rt WHERE rt.task_id = ANY(%(tasks)s)
+    UNION ALL
+    SELECT i.run_id, i.task_id FROM in_run i
+    WHERE NOT EXISTS (SELECT 1 FROM traces_runtask rt WHERE rt.run_id = i.run_id)
+), missing AS (
+    SELECT d.task_id, r.release_id,
+           sum(greatest(r.declared_trials - coalesce(i.n, 0), 0)) AS n_missing
+    FROM declared d JOIN traces_run r ON r.id = d.run_id AND r.declared_trials IS NOT NULL
+    LEFT JOIN in_run i ON i.run_id = d.run_id AND i.task_id = d.task_id
+    GROUP BY GROUPING SETS ((d.task_id, r.release_id), (d.task_id))
 )
 INSERT INTO traces_taskfigures
     (task_id, release_id, rules_id, n_run, n_pass, n_fail, n_unresolved, n_error, n_left_out,
-     n_paths, computed_at)
-SELECT f.task_id, f.release_id, %(rules)s, sum(n_run), sum(n_pass), sum(n_fail),
-       sum(n_unresolved), sum(n_error), sum(n_left_out), ARRAY[{_DISTINCT_PATHS}], %(now)s
-FROM folded f
-JOIN traces_trajectorypaths p ON p.trajectory_id = f.trajectory_id AND p.rules_id = %(rules)s
-GROUP BY GROUPING SETS ((f.task_id, f.release_id), (f.task_id))
-ORDER BY f.task_id, f.release_id
+     n_missing, n_paths, computed_at)
+SELECT coalesce(c.task_id, m.task_id), coalesce(c.release_id, m.release_id), %(rules)s,
+       coalesce(n_run, 0), coalesce(n_pass, 0), coalesce(n_fail, 0), coalesce(n_unresolved, 0),
+       coalesce(n_error, 0), coalesce(n_left_out, 0), coalesce(n_missing, 0),
+       coalesce(n_paths, array_fill(0, ARRAY[{len(KEY_NAMES)}])), %(now)s
+FROM counted c FULL JOIN missing m
+    ON m.task_id = c.task_id AND coalesce(m.release_id, 0) = coalesce(c.release_id, 0)
+ORDER BY 1, 2
 ON CONFLICT (task_id, release_id) DO UPDATE SET
     rules_id = excluded.rules_id, n_run = excluded.n_run, n_pass = excluded.n_pass,
     n_fail = excluded.n_fail, n_unresolved = excluded.n_unresolved, n_error = excluded.n_error,
-    n_left_out = excluded.n_left_out, n_paths = excluded.n_paths,
+    n_left_out = excluded.n_left_out, n_missing = excluded.n_missing, n_paths = excluded.n_paths,
     computed_at = excluded.computed_at
-"""
+"""  # noqa: S608
 
 
 @transaction.atomic

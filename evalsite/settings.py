@@ -179,6 +179,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "evalsite.tasks.heartbeat", "schedule": 10.0},
+    "sweep": {"task": "evalsite.sweep", "schedule": 20.0},
 }
 
 # --- people

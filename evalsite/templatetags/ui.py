@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from django import template
@@ -56,6 +57,20 @@ def data_size(value: int | None) -> str:
             break
         size /= 1000
     return f"{value} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """A time in UTC, to the minute, that machines can read too; None reads as a dash."""
+    if value is None:
+        return "–"
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        utc.isoformat(),
+        f"{utc:%Y-%m-%d %H:%M:%S}",
+        f"{utc.day} {utc:%b %Y, %H:%M}",
+    )
 
 
 @register.simple_tag

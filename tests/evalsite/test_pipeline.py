@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from evalsite import pipeline
 from evalsite.pipeline import process_upload
@@ -317,3 +318,27 @@ def test_two_workers_at_once_store_everything_once(cast: Cast) -> None:
     assert (ledger(job), job.state) == ((40, 40, 0, 0, 0), UploadState.DONE.value)
     assert Trial.objects.count() == 40
     assert figures("t1") == (40, 0, 0, 0, 40)
+
+
+def test_declared_trials_that_never_came_are_seen(cast: Cast) -> None:
+    release = Release.objects.create(system=cast.system, name="1.0")
+    pipeline.declare_run(
+        release, "nightly", trials=3, task_ids=["t1", "t2"], by=cast.engineer, now=timezone.now()
+    )
+    assert TaskFigures.objects.get(task__task_id="t2", release=release).n_missing == 3
+
+    ingest(cast.system, [record("t1", 0), record("t1", 1)], run="nightly")
+
+    missing = TaskFigures.objects.filter(release=release).values_list("task__task_id", "n_missing")
+    assert dict(missing) == {"t1": 1, "t2": 3}
+    assert figures("t1") == (2, 0, 0, 0, 2)
+
+
+def test_a_declaration_without_tasks_covers_those_that_its_trials_name(cast: Cast) -> None:
+    release = Release.objects.create(system=cast.system, name="1.0")
+    pipeline.declare_run(release, "nightly", trials=5, by=None, now=timezone.now())
+
+    ingest(cast.system, [record("t1", 0), record("t9", 0)], run="nightly")
+
+    missing = TaskFigures.objects.filter(release=None).values_list("task__task_id", "n_missing")
+    assert dict(missing) == {"t1": 4, "t9": 4}

@@ -55,6 +55,7 @@ class TaskFigures(models.Model):
     n_unresolved = models.PositiveIntegerField()
     n_error = models.PositiveIntegerField()
     n_left_out = models.PositiveIntegerField()
+    n_missing = models.PositiveIntegerField(default=0)  # declared, and nothing came
     n_paths = ArrayField(models.IntegerField())
     computed_at = models.DateTimeField()
 
