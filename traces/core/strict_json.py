@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from traces.core.limits import DEFAULT_LIMITS, Limits
 from traces.core.values import Json
 
 BOM: Final = b"\xef\xbb\xbf"
-MOST_PLACE_CHARS: Final = 200
+MOST_PLACE_CHARS: Final = 120
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
 _TOKEN = re.compile(
@@ -50,7 +50,7 @@ class StrictJsonError(ValueError):
         self.sentence = sentence
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """The fast parser met something that the second pass must name."""
 
 
@@ -58,7 +58,7 @@ class _NonFinite:
     """Stands for NaN or Infinity until its place has been looked at."""
 
 
-_NON_FINITE = _NonFinite()
+_NON_FINITE: Any = _NonFinite()
 
 
 def loads(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Json:
@@ -88,8 +88,7 @@ def loads_tolerant(
 def decoded(data: bytes) -> str:
     """The text of UTF-8 bytes without its byte order mark. Raises StrictJsonError."""
     try:
-        if data.startswith(BOM):
-            data = data[len(BOM) :]
+        data = data.removeprefix(BOM)
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         if looks_like_utf16(data):
@@ -119,7 +118,7 @@ def _utf16() -> StrictJsonError:
     )
 
 
-def _nowhere(place: str) -> bool:
+def _nowhere(_: str) -> bool:
     return False
 
 
@@ -133,7 +132,10 @@ def _parsed(text: str, limits: Limits) -> Json:
         raise _first_fault(text, limits) or StrictJsonError(
             "not-json", "", f"The text is not JSON: {error}."
         ) from None
-    if _may_be_deep(text, value, limits.depth) or _may_hold_long_integer(text, limits):
+    is_container = value.__class__ in _CONTAINERS
+    if (is_container and _may_be_deep(text, value, limits.depth)) or _may_hold_long_integer(
+        text, limits
+    ):
         fault = _first_fault(text, limits, constants_allowed=True)
         if fault is not None:
             raise fault
@@ -144,25 +146,34 @@ def _parsed(text: str, limits: Limits) -> Json:
 def _decoder(most_keys: int, most_digits: int) -> Callable[[str], Json]:
     def to_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         members = dict(pairs)
-        if len(members) != len(pairs) or len(pairs) > most_keys:
-            raise _Refused("object")
-        return members
+        if len(members) == len(pairs) <= most_keys:
+            return members
+        raise _RefusedError("object")
 
     def to_number(text: str) -> float | Decimal:
         value = float(text)
         if repr(value) == text:
             return value
         if _is_out_of_range(text, most_digits):
-            raise _Refused("number")
+            raise _RefusedError("number")
         exact = Decimal(text)
         return value if exact == Decimal(repr(value)) else exact
 
-    decoder = json.JSONDecoder(
+    decoder: Any = json.JSONDecoder(
         object_pairs_hook=to_object,
-        parse_float=to_number,  # type: ignore[arg-type]
+        parse_float=to_number,
         parse_constant=lambda _: _NON_FINITE,
     )
-    return cast("Callable[[str], Json]", decoder.decode)
+    scan = decoder.scan_once
+
+    def decode(text: str) -> Json:
+        try:
+            value, end = scan(text, 0)
+        except StopIteration:
+            return cast("Json", decoder.decode(text))
+        return cast("Json", value if end == len(text) else decoder.decode(text))
+
+    return decode
 
 
 def _is_out_of_range(text: str, most_digits: int) -> bool:
@@ -173,44 +184,45 @@ def _is_out_of_range(text: str, most_digits: int) -> bool:
     )
 
 
-def _may_be_deep(text: str, value: Json, most: int) -> bool:
+def _may_be_deep(text: str, value: Any, most: int) -> bool:
     if text.count("{") + text.count("[") <= most:
         return False
-    level: list[Json] = [value]
+    level: list[Any] = [value]
     for _ in range(most):
-        below: list[Json] = []
-        for item in level:
-            kind = item.__class__
-            if kind is dict:
-                below += [v for v in item.values() if v.__class__ in _CONTAINERS]  # type: ignore[union-attr]
-            elif kind is list:
-                below += [v for v in item if v.__class__ in _CONTAINERS]  # type: ignore[union-attr]
+        below: list[Any] = []
+        for holder in level:
+            items = holder.values() if isinstance(holder, dict) else holder
+            below += [item for item in items if item.__class__ in _CONTAINERS]
         if not below:
             return False
         level = below
     return True
 
 
-_CONTAINERS = frozenset((dict, list))
+_CONTAINERS: Final[frozenset[type]] = frozenset((dict, list))
 
 
 def _may_hold_long_integer(text: str, limits: Limits) -> bool:
     # A run of more digits than the limit covers at least one whole aligned block of half of it.
+    if len(text) <= limits.integer_digits:
+        return False
     block = max(limits.integer_digits // 2, 1)
     return any(text[at : at + block].isdigit() for at in range(0, len(text), block))
 
 
 def _without_constants(
-    value: Json, tolerated: Callable[[str], bool]
+    value: Any, tolerated: Callable[[str], bool]
 ) -> tuple[Json, tuple[str, ...]]:
     """The value with null for each tolerated NaN or Infinity. Raises StrictJsonError."""
     if value is _NON_FINITE:
         raise _not_finite("")
+    if not isinstance(value, dict | list):
+        return value, ()
     found: list[str] = []
-    waiting: list[tuple[Json, str]] = [(value, "")]
+    waiting: list[tuple[Any, str]] = [(value, "")]
     while waiting:
         holder, place = waiting.pop()
-        for key, item in _members(holder):
+        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
             if item is not _NON_FINITE and item.__class__ not in _CONTAINERS:
                 continue
             at = f"{place}[{key}]" if isinstance(key, int) else member_place(place, key)
@@ -218,16 +230,10 @@ def _without_constants(
                 waiting.append((item, at))
             elif tolerated(at):
                 found.append(at)
-                holder[key] = None  # type: ignore[index, call-overload]
+                holder[key] = None
             else:
                 raise _not_finite(at)
     return value, tuple(sorted(found))
-
-
-def _members(holder: Json) -> list[tuple[str, Json]] | list[tuple[int, Json]]:
-    if isinstance(holder, dict):
-        return list(holder.items())
-    return list(enumerate(holder)) if isinstance(holder, list) else []
 
 
 def _not_finite(place: str) -> StrictJsonError:
@@ -257,7 +263,7 @@ class _Frame:
 
     __slots__ = ("is_object", "key", "keys", "n", "place")
 
-    def __init__(self, is_object: bool, place: str) -> None:
+    def __init__(self, place: str, *, is_object: bool) -> None:
         self.is_object = is_object
         self.place = place
         self.keys: set[str] = set()
@@ -274,11 +280,11 @@ def _first_fault(
     text: str, limits: Limits, *, constants_allowed: bool = False
 ) -> StrictJsonError | None:
     """The first thing in the text that is refused. Iterative: no nesting can exhaust the stack."""
-    return _SecondPass(text, limits, constants_allowed).fault()
+    return _SecondPass(text, limits, constants_allowed=constants_allowed).fault()
 
 
 class _SecondPass:
-    def __init__(self, text: str, limits: Limits, constants_allowed: bool) -> None:
+    def __init__(self, text: str, limits: Limits, *, constants_allowed: bool) -> None:
         self.text = text
         self.limits = limits
         self.constants_allowed = constants_allowed
@@ -304,29 +310,29 @@ class _SecondPass:
         frame = self.frames[-1]
         return frame.place if self.expects.startswith("key") else frame.child()
 
-    def _take(self, kind: str, token: str, position: int) -> StrictJsonError | None:
+    def _take(self, kind: str, written: str, position: int) -> StrictJsonError | None:
         expects = self.expects
         if expects in ("key", "key-or-close") and kind == "string":
-            return self._key(token)
-        if expects == "colon" and token == ":":
+            return self._key(written)
+        if expects == "colon" and written == ":":
             self.expects = "value"
-        elif expects == "next" and token == ",":
+        elif expects == "next" and written == ",":
             frame = self.frames[-1]
             frame.n += 1
             self.expects = "key" if frame.is_object else "value"
-        elif expects in ("next", "key-or-close", "value-or-close") and token in ("]", "}"):
-            return self._close(token, position)
-        elif expects in ("value", "value-or-close") and token in ("[", "{"):
-            return self._open(token)
+        elif expects in ("next", "key-or-close", "value-or-close") and written in ("]", "}"):
+            return self._close(written, position)
+        elif expects in ("value", "value-or-close") and written in ("[", "{"):
+            return self._open(written)
         elif expects in ("value", "value-or-close") and kind != "mark":
-            return self._scalar(kind, token)
+            return self._scalar(kind, written)
         else:
             return self._unexpected(position)
         return None
 
-    def _key(self, token: str) -> StrictJsonError | None:
+    def _key(self, written: str) -> StrictJsonError | None:
         frame = self.frames[-1]
-        key = json.loads(token)
+        key = json.loads(written)
         if key in frame.keys:
             place = member_place(frame.place, key)
             sentence = f"Duplicate key {json.dumps(_short(key))}{_at(frame.place)}."
@@ -339,32 +345,32 @@ class _SecondPass:
         self.expects = "colon"
         return None
 
-    def _open(self, token: str) -> StrictJsonError | None:
+    def _open(self, written: str) -> StrictJsonError | None:
         place = self.place()
         if len(self.frames) >= self.limits.depth:
             return _too_deep(place, self.limits)
-        self.frames.append(_Frame(token == "{", place))
-        self.expects = "key-or-close" if token == "{" else "value-or-close"
+        self.frames.append(_Frame(place, is_object=written == "{"))
+        self.expects = "key-or-close" if written == "{" else "value-or-close"
         return None
 
-    def _close(self, token: str, position: int) -> StrictJsonError | None:
-        if self.frames[-1].is_object != (token == "}"):
+    def _close(self, written: str, position: int) -> StrictJsonError | None:
+        if self.frames[-1].is_object != (written == "}"):
             return self._unexpected(position)
         self.frames.pop()
         self._value_done()
         return None
 
-    def _scalar(self, kind: str, token: str) -> StrictJsonError | None:
+    def _scalar(self, kind: str, written: str) -> StrictJsonError | None:
         place = self.place()
         if kind == "constant" and not self.constants_allowed:
             return _not_finite(place)
         if kind == "number":
             most = self.limits.integer_digits
-            if token.lstrip("-").isdigit():
-                if len(token.lstrip("-")) > most:
+            if written.lstrip("-").isdigit():
+                if len(written.lstrip("-")) > most:
                     sentence = f"Number too long (max {most} digits){_at(place)}."
                     return StrictJsonError("number-too-long", _short(place), sentence)
-            elif _is_out_of_range(token, most):
+            elif _is_out_of_range(written, most):
                 sentence = f"Number too long or out of range (max {most} digits){_at(place)}."
                 return StrictJsonError("number-too-long", _short(place), sentence)
         self._value_done()
@@ -399,6 +405,6 @@ class _SecondPass:
 
 
 def _is_cut(text: str, position: int) -> bool:
-    """Whether what stands at the position could be the beginning of a token that goes on."""
+    """Whether what stands at the position could be the beginning of a written that goes on."""
     match = _CUT_TAIL.match(text, position)
     return match is not None

@@ -23,26 +23,27 @@ _UNSEEN: Final = (
 )
 # A joiner inside an emoji sequence is what the reader expects to see; a carriage return alone
 # overwrites a line on a terminal.
-_MARKED = re.compile(
-    f"[{_UNSEEN}]|(?<![\U0001f000-\U0001faff\ufe0f\u2600-\u27bf])\u200d|\r(?!\n)"
-)
+_MARKED = re.compile(f"[{_UNSEEN}]|(?<![\U0001f000-\U0001faff\ufe0f\u2600-\u27bf])\u200d|\r(?!\n)")
+_MAY_BE_MARKED = re.compile(f"[{_UNSEEN}\u200d\r]")  # a single class is searched for faster
+_UNSEEN_YET_PRINTABLE: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+_PLANE_14: Final = b"\xf3\xa0"  # starts tag characters and variation selectors in UTF-8
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORMULA = re.compile("[\\s\x00-\x20\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212]|[\t\r\n]")
-_PLAIN_TO_REVIEWERS = (
-    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
-    r"\b(?:instructions?|rubrics?|criteri(?:a|on)|rules?|polic(?:y|ies)|guidelines?|checks?)\b",
-    r"\b(?:graders?|judges?|reviewers?|evaluators?|auditors?|approvers?)\b\s*"
+_TO_REVIEWERS = re.compile(
+    r"\b(?:ignore|disregard|forget)\b[^.\n]{0,40}"
+    r"\b(?:instructions?|rubrics?|criteri(?:a|on)|rules?|polic(?:y|ies)|guidelines?|checks?)\b"
+    r"|\b(?:graders?|judges?|reviewers?|evaluators?|auditors?|approvers?)\b\s*"
     r"(?:[:,]|\b(?:must|should|please|may|will|can|note|are)\b)[^.\n]{0,60}"
-    r"\b(?:pass(?:ed)?|approv\w+|correct|skip|mark|score|accept\w*|verified)\b",
-    r"\b(?:mark|grade|score|rate|record|accept|approve)\b[^.\n]{0,30}"
+    r"\b(?:pass(?:ed)?|approv\w+|correct|skip|mark|score|accept\w*|verified)\b"
+    r"|\b(?:mark|grade|score|rate|record|accept|approve)\b[^.\n]{0,30}"
     r"\b(?:trial|run|case|task|answer|response|conversation|release)\b[^.\n]{0,20}"
-    r"\b(?:pass(?:ed)?|correct|approved|successful)\b",
-    r"[\"'](?:verdict|grade|judgement|judgment|passed)[\"']\s*:\s*(?:[\"']?pass|true)",
-    r"\b(?:review|verdict|evaluation|grading|sign-?off)\b[^.\n]{0,20}"
+    r"\b(?:pass(?:ed)?|correct|approved|successful)\b"
+    r"|[\"'](?:verdict|grade|judgement|judgment|passed)[\"']\s*:\s*(?:[\"']?pass|true)"
+    r"|\b(?:review|verdict|evaluation|grading|sign-?off)\b[^.\n]{0,20}"
     r"\b(?:is|are|already|status|result)\b[^.\n]{0,20}\b(?:pass(?:ed)?|approved|complete)\b",
+    re.IGNORECASE,
 )
-_TO_REVIEWERS = re.compile("|".join(f"(?:{p})" for p in _PLAIN_TO_REVIEWERS), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,16 @@ def marked_text(text: str) -> str:
 
 def has_marks(text: str) -> bool:
     """Whether anything in the text would get a mark."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (text.isascii() or not _has_printable_mark(text)):
         return False
-    return _MARKED.search(text) is not None
+    return _MAY_BE_MARKED.search(text) is not None and _MARKED.search(text) is not None
+
+
+def _has_printable_mark(text: str) -> bool:
+    # What Python calls printable includes combining marks and letters that show nothing.
+    if any(map(text.__contains__, _UNSEEN_YET_PRINTABLE)):
+        return True
+    return _PLANE_14 in text.encode()
 
 
 def count_marks(text: str) -> int:
@@ -111,7 +119,7 @@ def _replacement(match: re.Match[str]) -> str:
     return NUL_MARK if match[0] == "\x00" else REPLACEMENT
 
 
-def csv_safe(cell: str | int | float | Decimal | None) -> str:
+def csv_safe(cell: str | float | Decimal | None) -> str:
     """One CSV cell. A text that a spreadsheet may read as a formula gets an apostrophe in front.
 
     Numbers are left alone, negative ones too: only the type says that a cell is a number.

@@ -79,11 +79,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A trajectory and how many calls of it there are, in all and rejected."""
+    """A trajectory and how many calls of it there are: in all, rejected, with bad arguments."""
 
     trajectory: Trajectory
     n_calls: int
     n_rejected: int
+    n_invalid: int
 
 
 NO_ANSWERS: Final[Mapping[tuple[int, int], Answer]] = MappingProxyType({})
@@ -117,10 +118,10 @@ def trajectory_of(steps: Sequence[Step]) -> Trajectory:
         calls = [call for call in step.calls if not call.by_user]
         if not calls:
             path.append(TrajectoryMessage(step.number))
-        for call in calls:
-            path.append(
-                TrajectoryCall(call.name, call.arguments, call.form, call.outcome, call.step)
-            )
+        path += (
+            TrajectoryCall(call.name, call.arguments, call.form, call.outcome, call.step)
+            for call in calls
+        )
     return tuple(path)
 
 
@@ -128,7 +129,7 @@ def path_of(messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJEC
     """The trajectory of whole messages, the same as by their steps, without building those."""
     paired = _Pairing(rejection).paired(messages, 1)
     path: list[TrajectoryStep] = []
-    n_calls = n_rejected = 0
+    n_calls = n_rejected = n_invalid = 0
     for number, message in enumerate(messages, 1):
         if message.get("role") != "assistant":
             continue
@@ -138,10 +139,9 @@ def path_of(messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJEC
         for call in own:
             n_calls += 1
             n_rejected += call.outcome is CallOutcome.REJECTED
-            path.append(
-                TrajectoryCall(call.name, call.arguments, call.form, call.outcome, number)
-            )
-    return Path(tuple(path), n_calls, n_rejected)
+            n_invalid += call.form is ArgumentsForm.INVALID
+            path.append(TrajectoryCall(call.name, call.arguments, call.form, call.outcome, number))
+    return Path(tuple(path), n_calls, n_rejected, n_invalid)
 
 
 def text_of(content: Json) -> str:
@@ -156,7 +156,7 @@ class _Call:
 
     __slots__ = ("arguments", "by_user", "form", "id", "name", "outcome", "result_step", "step")
 
-    def __init__(self, raw: Json, step: int, by_user: bool) -> None:
+    def __init__(self, raw: Json, step: int, *, by_user: bool) -> None:
         self.step = step
         self.outcome = CallOutcome.UNKNOWN
         self.result_step: int | None = None
@@ -194,7 +194,7 @@ class _Pairing:
         found: list[Sequence[_Call]] = []
         for number, message in enumerate(messages, first):
             role = message.get("role")
-            if role == "tool" or role == "function":
+            if role in ("tool", "function"):
                 self._answer(message, number)
                 found.append(())
                 continue
@@ -202,7 +202,7 @@ class _Pairing:
             if not isinstance(raw_calls, list):
                 found.append(())
                 continue
-            calls = [_Call(raw, number, role == "user") for raw in raw_calls]
+            calls = [_Call(raw, number, by_user=role == "user") for raw in raw_calls]
             for call in calls:
                 self._wait(call)
             found.append(calls)
