@@ -16,12 +16,13 @@ import zstandard
 LEVEL = 3
 
 _local = threading.local()
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def dumps(value: Any) -> str:
     """ASCII JSON text of a value, compact, with every digit of a `Decimal`."""
     try:
-        return json.dumps(value, separators=(",", ":"))
+        return _encode(value)
     except TypeError:  # a Decimal: the C encoder has no way to write one
         return _dumps_exact(value)
 

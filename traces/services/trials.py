@@ -302,6 +302,11 @@ def _record_row(pk: int, one: IncomingTrial) -> tuple[object, ...]:
 
 def chunk_rows(trial_id: int, messages: Sequence[object]) -> Iterator[tuple[int, int, int, bytes]]:
     """The messages of a trial in stretches that a page can read by themselves."""
+    if len(messages) <= CHUNK_STEPS:
+        text = blobs.dumps(list(messages))
+        if messages and len(text) <= CHUNK_CHARACTERS:
+            yield (trial_id, 1, len(messages), blobs.pack_text(text))
+            return
     texts: list[str] = []
     first, size = 1, 0
     for number, message in enumerate(messages, start=1):
