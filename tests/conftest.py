@@ -59,6 +59,28 @@ def browser() -> "Iterator[Browser]":
         chromium.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _flush_in_spite_of_triggers() -> Iterator[None]:
+    """Let a test that commits empty the tables of evidence afterwards, which refuse TRUNCATE."""
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    original = TransactionTestCase._fixture_teardown
+
+    def teardown(self: TransactionTestCase) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("set session_replication_role = replica")
+        try:
+            original(self)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("reset session_replication_role")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", teardown)
+        yield
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None,

@@ -25,6 +25,8 @@ _LOOK_SECONDS = 0.2
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _TRIES = 20
+# What a server says that starts while the children of a killed one still end.
+_SIGNS_OF_THE_OLD_SERVER = ("is still in use", "already exists", "Address already in use")
 _LOG_BYTES_KEPT = 16 * 1024 * 1024
 
 _stop_wanted = False
@@ -48,8 +50,9 @@ class _Keeper:
             self.child = self.server.spawn()
             if self._wait_ready(self.child):
                 return
-            if not left:
-                raise EmbeddedPostgresError(failure_of(self._log_after(offset)))
+            log = self._log_after(offset)
+            if not left or not any(sign in log for sign in _SIGNS_OF_THE_OLD_SERVER):
+                raise EmbeddedPostgresError(failure_of(log))
             time.sleep(0.3)
 
     def watch(self) -> None:
@@ -92,7 +95,7 @@ class _Keeper:
     def _wait_ready(self, child: "subprocess.Popen[bytes]") -> bool:
         end = time.monotonic() + _READY_SECONDS
         while child.poll() is None:
-            if self.server.is_ready():
+            if self.server.cluster.is_ready():
                 return True
             if time.monotonic() > end:
                 self.stop()

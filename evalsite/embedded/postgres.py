@@ -111,14 +111,19 @@ class EmbeddedPostgres:
         return self.lock_folder / "postgres.log"
 
     def is_ready(self) -> bool:
-        """Whether the server accepts connections at its socket."""
+        """Whether the server accepts connections: it listens, and says that it is ready.
+
+        A server that recovers from a kill listens long before it is ready.
+        """
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(1)
             try:
                 client.connect(str(self.socket_folder / _SOCKET_NAME))
-            except OSError:
+                data = (self.socket_folder / (_SOCKET_NAME + ".lock")).read_text().split("\n")[1]
+                state = (Path(data) / "postmaster.pid").read_text().split("\n")[7]
+            except (OSError, IndexError):
                 return False
-        return True
+        return state.strip() == "ready"
 
     def start(self) -> None:
         """Make sure that the server runs and goes on running as long as this process lives.
@@ -244,14 +249,6 @@ class Server:
             )
         finally:
             os.close(log)
-
-    def is_ready(self) -> bool:
-        """Whether the server has said in its lock file that it accepts connections."""
-        try:
-            lines = (self.data / "postmaster.pid").read_text().splitlines()
-        except OSError:
-            return False
-        return len(lines) > 7 and lines[7].strip() == "ready" and self.cluster.is_ready()
 
     def end_strayed(self) -> None:
         """End a server of this data folder that has lost its keeper."""
