@@ -38,6 +38,7 @@ const template = () => {
   const axis = {
     gridcolor: token("line"), linecolor: token("line-strong"), zerolinecolor: token("line"),
     tickcolor: token("line-strong"), automargin: true, fixedrange: true,
+    title: { font: { size: 12 }, standoff: 8 },
   };
   const style = getComputedStyle(document.body);
   return {
@@ -45,7 +46,7 @@ const template = () => {
       font: { family: style.fontFamily, size: 12, color: token("muted") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       colorway: Array.from({ length: 12 }, (_, index) => token(`tool-${index}`)),
-      margin: { l: 48, r: 12, t: 12, b: 40 },
+      margin: { l: 48, r: 12, t: 12, b: 40 }, bargap: 0.25,
       xaxis: axis, yaxis: axis, dragmode: false,
       hoverlabel: {
         bgcolor: token("surface"), bordercolor: token("line-strong"),
