@@ -1,0 +1,82 @@
+"""The frame of every page: who one is, in which system, and where one can go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from evalsite.common.shell import NavGroup, NavItem, Shell, SystemLink
+from traces.models import Member, User
+from traces.web.addresses import Addresses
+
+if TYPE_CHECKING:
+    from evalsite.access import Access
+
+MOST_SYSTEMS = 50  # in the menu; the start page lists all
+
+
+def system_shell(access: Access, *, section: str) -> Shell:
+    """The frame of a page of a system. `section` is the label of its place in the navigation."""
+    at = Addresses.of(access.system.slug)
+    return Shell(
+        home_url=reverse("system-list"),
+        sign_in_url=reverse("sign-in"),
+        person_name=access.user.printed_name,
+        role=access.role.value,
+        sign_out_url=reverse("sign-out"),
+        systems=_systems(access.user, current=access.system.pk),
+        nav=(
+            _group(
+                "Evidence",
+                section,
+                ("Tasks", at.tasks),
+                ("Trials", at.trials),
+                ("Runs", at.runs),
+                ("Uploads", at.uploads),
+            ),
+            _group("Release", section, ("Releases", at.releases)),
+        ),
+        search_url=at.tasks,
+        is_demo=settings.EVALSITE_DEMO,
+    )
+
+
+def person_shell(request: HttpRequest) -> Shell:
+    """The frame of a page outside of any system."""
+    user = request.user
+    if not isinstance(user, User):
+        return Shell(home_url=reverse("system-list"), sign_in_url=reverse("sign-in"))
+    return Shell(
+        home_url=reverse("system-list"),
+        sign_in_url=reverse("sign-in"),
+        person_name=user.printed_name,
+        sign_out_url=reverse("sign-out"),
+        systems=_systems(user, current=None),
+        is_demo=settings.EVALSITE_DEMO,
+    )
+
+
+def _group(label: str, current: str, *places: tuple[str, str]) -> NavGroup:
+    return NavGroup(
+        label, tuple(NavItem(name, href, is_current=name == current) for name, href in places)
+    )
+
+
+def _systems(user: User, *, current: int | None) -> tuple[SystemLink, ...]:
+    rows = (
+        Member.objects.filter(user=user)
+        .order_by("system__name", "pk")
+        .values_list("system_id", "system__name", "system__slug", "role")[:MOST_SYSTEMS]
+    )
+    return tuple(
+        SystemLink(
+            name=name,
+            href=reverse("task-list", kwargs={"slug": slug}),
+            detail=role,
+            is_current=pk == current,
+        )
+        for pk, name, slug, role in rows
+    )
