@@ -1,0 +1,119 @@
+"""The releases of a system, with what was run against them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from traces.models import Release
+
+PAGE_RELEASES = 50
+NO_RELEASE = "no release"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseName:
+    """A release as menus name it."""
+
+    pk: int
+    uuid: UUID
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The name that pages show."""
+        return self.name or NO_RELEASE
+
+
+def release_names(system_id: int) -> tuple[ReleaseName, ...]:
+    """All releases of a system, newest first."""
+    rows = Release.objects.filter(system_id=system_id).order_by("-pk")
+    return tuple(ReleaseName(*row) for row in rows.values_list("pk", "uuid", "name"))
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRow:
+    """A release with its figures."""
+
+    pk: int
+    uuid: UUID
+    name: str
+    details: str  # JSON text
+    created_at: datetime
+    n_runs: int
+    n_tasks: int
+    n_run: int
+    n_pass: int
+    n_fail: int
+    n_unresolved: int
+    n_error: int
+    n_left_out: int
+
+    @property
+    def label(self) -> str:
+        """The name that pages show."""
+        return self.name or NO_RELEASE
+
+    @property
+    def n_graded(self) -> int:
+        """Trials that passed or failed."""
+        return self.n_pass + self.n_fail
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePage:
+    """One page of releases, newest first, with the places of its neighbours."""
+
+    rows: tuple[ReleaseRow, ...]
+    next_after: int | None
+    previous_before: int | None
+
+
+_ROWS = """
+SELECT r.id, r.uuid, r.name, r.details, r.created_at,
+       (SELECT count(*) FROM traces_run u WHERE u.release_id = r.id),
+       f.n_tasks, f.n_run, f.n_pass, f.n_fail, f.n_unresolved, f.n_error, f.n_left_out
+FROM traces_release r, LATERAL (
+    SELECT count(*) AS n_tasks, coalesce(sum(n_run), 0) AS n_run,
+           coalesce(sum(n_pass), 0) AS n_pass, coalesce(sum(n_fail), 0) AS n_fail,
+           coalesce(sum(n_unresolved), 0) AS n_unresolved,
+           coalesce(sum(n_error), 0) AS n_error, coalesce(sum(n_left_out), 0) AS n_left_out
+    FROM traces_taskfigures x WHERE x.release_id = r.id
+) f
+WHERE r.system_id = %(system)s AND (%(uuid)s::uuid IS NULL OR r.uuid = %(uuid)s)
+"""
+
+
+def release_rows(
+    system_id: int, *, after: int | None = None, before: int | None = None, n: int = PAGE_RELEASES
+) -> ReleasePage:
+    """One page of releases, newest first, in one query."""
+    backward = before is not None
+    place = after if before is None else before
+    sign, way = (">", "ASC") if backward else ("<", "DESC")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _ROWS + f" AND (%(place)s::bigint IS NULL OR r.id {sign} %(place)s)"
+            f" ORDER BY r.id {way} LIMIT %(n)s",
+            {"system": system_id, "uuid": None, "place": place, "n": n + 1},
+        )
+        found = [ReleaseRow(*row) for row in cursor.fetchall()]
+    rows = tuple(reversed(found[:n])) if backward else tuple(found[:n])
+    has_more = len(found) > n
+    has_next, has_previous = (True, has_more) if backward else (has_more, place is not None)
+    return ReleasePage(
+        rows=rows,
+        next_after=rows[-1].pk if rows and has_next else None,
+        previous_before=rows[0].pk if rows and has_previous else None,
+    )
+
+
+def release_row(system_id: int, identity: UUID) -> ReleaseRow | None:
+    """The release of that address in the system; None when there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, {"system": system_id, "uuid": identity})
+        row = cursor.fetchone()
+    return ReleaseRow(*row) if row else None

@@ -1,0 +1,46 @@
+"""The systems of a person, with what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A system that a person is a member of."""
+
+    slug: str
+    name: str
+    description: str
+    source_note: str
+    role: str
+    n_tasks: int
+    n_releases: int
+    n_run: int
+    n_pass: int
+    n_graded: int
+    last_upload_at: datetime | None
+
+
+def systems_of_person(user_pk: int) -> tuple[SystemRow, ...]:
+    """The person's systems by name, in one query. Figures leave out split `tuning`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT s.slug, s.name, s.description, s.source_note, m.role,"
+            " (SELECT count(*) FROM traces_task t WHERE t.system_id = s.id),"
+            " (SELECT count(*) FROM traces_release r WHERE r.system_id = s.id),"
+            " coalesce(f.n_run, 0), coalesce(f.n_pass, 0), coalesce(f.n_graded, 0),"
+            " (SELECT u.received_at FROM traces_upload u WHERE u.system_id = s.id"
+            "  ORDER BY u.id DESC LIMIT 1)"
+            " FROM traces_member m JOIN traces_system s ON s.id = m.system_id,"
+            " LATERAL (SELECT sum(x.n_run) AS n_run, sum(x.n_pass) AS n_pass,"
+            "  sum(x.n_pass + x.n_fail) AS n_graded FROM traces_taskfigures x"
+            "  JOIN traces_task t ON t.id = x.task_id"
+            "  WHERE t.system_id = s.id AND x.release_id IS NULL AND t.split <> 'tuning') f"
+            " WHERE m.user_id = %s ORDER BY s.name, s.id",
+            [user_pk],
+        )
+        return tuple(SystemRow(*row) for row in cursor.fetchall())
