@@ -159,7 +159,9 @@ def _common(terms: RuleTerms, texts: tuple[str, ...]) -> str:
         return "equal"
     (text,) = normals.values()
     normal = normal_value(terms, value_of_text(text))
-    return normal[1] if isinstance(normal, list) and isinstance(normal[1], str) else _quoted(text)
+    if isinstance(normal, list) and normal[0] != "exact":
+        return _quoted(str(normal[1]))
+    return _quoted(text)
 
 
 def _counted(n: int, noun: str) -> str:

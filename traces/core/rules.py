@@ -412,7 +412,8 @@ def _number_of(value: Json) -> Fraction | None:
     else:
         number = decimal_of(value)
     _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or len(digits) > 2 * _MOST_DIGITS:
+    assert isinstance(exponent, int)  # no NaN or Infinity comes out of a parser
+    if len(digits) > 2 * _MOST_DIGITS:
         return None
     if abs(number.adjusted()) > _MOST_DIGITS or abs(exponent) > 2 * _MOST_DIGITS:
         return None

@@ -37,9 +37,8 @@ class KnownTrial:
 
 
 def load(path: Path) -> Any:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        return json.load(file)
+    content = path.read_bytes()
+    return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 def trajectory_of(messages: list[dict[str, Any]] | None) -> Trajectory:
