@@ -34,7 +34,13 @@ from traces.web.pages.runs import (
     RunRow,
     UploadLink,
 )
-from traces.web.pages.systems import DemoRole, SignInPage, SystemListPage, SystemRow
+from traces.web.pages.systems import (
+    DemoRole,
+    SignInPage,
+    SystemFormPage,
+    SystemListPage,
+    SystemRow,
+)
 from traces.web.pages.tasks import (
     AlignedView,
     Hidden,
@@ -54,6 +60,7 @@ from traces.web.pages.trials import (
     TextBlock,
     TranscriptCall,
     TranscriptStep,
+    TrialListPage,
     TrialPage,
     VerdictRow,
 )
@@ -101,6 +108,7 @@ __all__ = [
     "SignInPage",
     "StateChange",
     "StateDifference",
+    "SystemFormPage",
     "SystemListPage",
     "SystemRow",
     "TaskFilter",
@@ -111,6 +119,7 @@ __all__ = [
     "ToolKey",
     "TranscriptCall",
     "TranscriptStep",
+    "TrialListPage",
     "TrialPage",
     "TrialRow",
     "UploadFormPage",

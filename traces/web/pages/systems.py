@@ -33,6 +33,16 @@ class SystemListPage:
     shell: Shell
     systems: tuple[SystemRow, ...]
     empty: Empty | None = None  # set when there is no system
+    new_url: str = ""  # makes a system of one's own
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFormPage:
+    """A new system. The form has `name`."""
+
+    shell: Shell
+    form: forms.Form
+    action: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalsite.common.shell import Crumb, Pager, Shell
-from traces.web.pages.parts import Fact, Link, Notice, PathCell, ToolKey
+from evalsite.common.shell import Crumb, Option, Pager, Shell
+from traces.web.pages.parts import Empty, Fact, Link, Notice, PathCell, ToolKey, TrialRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +141,23 @@ class TrialPage:
     previous: Link | None = None  # trial of the task
     next: Link | None = None
     cells_note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialListPage:
+    """The trials of a system, newest first, with a filter form."""
+
+    shell: Shell
+    crumbs: tuple[Crumb, ...]
+    action: str  # of the filter form
+    releases: tuple[Option, ...]
+    dispositions: tuple[Option, ...]
+    query: str  # a trial's address, number or name, or the id that its source gave
+    task: Link | None  # set while only the trials of one task are listed
+    task_value: str  # of that task in the form
+    clear_url: str  # set while a filter is on
+    rows: tuple[TrialRow, ...]
+    pager: Pager
+    csv_url: str
+    jsonl_url: str
+    empty: Empty | None = None
