@@ -57,10 +57,12 @@ document.addEventListener("click", (event) => {
 });
 
 const openCited = () => {
-  const step = location.hash && document.getElementById(location.hash.slice(1));
-  if (!step?.matches("[data-step]")) return;
-  for (const details of step.querySelectorAll("details")) details.open = true;
+  const place = document.getElementById(location.hash.slice(1));
+  const step = place?.closest("[data-step]");
+  if (!step) return;
+  for (const details of place.querySelectorAll("details.long")) details.open = true;
   goTo(step);
+  if (place !== step) place.scrollIntoView({ block: "center" });
 };
 
 window.addEventListener("hashchange", openCited);
