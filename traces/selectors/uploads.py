@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from uuid import UUID
 
 from django.db import connection
 
-from traces.models import UploadLine
+from traces.models import Trial, UploadLine
 
 PAGE_UPLOADS = 50
 PAGE_LINES = 100
@@ -173,16 +175,29 @@ def landed_of(upload_pk: int, *, most: int) -> tuple[Landed, ...]:
     """Releases, runs and tasks that the trials of an upload landed in, most trials first."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "WITH t AS (SELECT release_id, run_id, task_id FROM traces_trial WHERE upload_id = %(u)s)"
-            " (SELECT 'release', r.uuid, r.name, count(*) AS n FROM t"
-            "  JOIN traces_release r ON r.id = t.release_id GROUP BY r.id"
+            "WITH g AS MATERIALIZED (SELECT release_id, run_id, task_id, count(*) AS n"
+            "  FROM traces_trial WHERE upload_id = %(u)s GROUP BY 1, 2, 3)"
+            " (SELECT 'release', r.uuid, r.name, sum(n)::bigint AS n FROM g"
+            "  JOIN traces_release r ON r.id = g.release_id GROUP BY r.id"
             "  ORDER BY n DESC, r.id LIMIT %(most)s)"
-            " UNION ALL (SELECT 'run', r.uuid, r.name, count(*) AS n FROM t"
-            "  JOIN traces_run r ON r.id = t.run_id GROUP BY r.id ORDER BY n DESC, r.id"
+            " UNION ALL (SELECT 'run', r.uuid, r.name, sum(n)::bigint AS n FROM g"
+            "  JOIN traces_run r ON r.id = g.run_id GROUP BY r.id ORDER BY n DESC, r.id"
             "  LIMIT %(most)s)"
-            " UNION ALL (SELECT 'task', k.uuid, k.task_id, count(*) AS n FROM t"
-            "  JOIN traces_task k ON k.id = t.task_id GROUP BY k.id"
+            " UNION ALL (SELECT 'task', k.uuid, k.task_id, sum(n)::bigint AS n FROM g"
+            "  JOIN traces_task k ON k.id = g.task_id GROUP BY k.id"
             "  ORDER BY k.sort_key, k.id LIMIT %(most)s)",
             {"u": upload_pk, "most": most},
         )
         return tuple(Landed(*row) for row in cursor.fetchall())
+
+
+def trials_of_lines(upload_pk: int, numbers: Iterable[int]) -> dict[int, UUID]:
+    """The trials that came with some records of an upload, by the number of the record."""
+    rows = Trial.objects.filter(upload_id=upload_pk, line__in=list(numbers))
+    return dict(rows.order_by("pk").values_list("line", "uuid"))
+
+
+@lru_cache(maxsize=64)
+def landed_for_good(upload_pk: int, *, most: int) -> tuple[Landed, ...]:
+    """As `landed_of`, for an upload that is read to its end: its trials never change."""
+    return landed_of(upload_pk, most=most)
