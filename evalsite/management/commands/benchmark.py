@@ -1,0 +1,91 @@
+"""`manage.py benchmark`: what this machine reaches, measured on a database of its own."""
+
+from __future__ import annotations
+
+import cProfile
+import io
+import json
+import pstats
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from evalsite.benchmarks.ingest import IngestResult, measure_ingest
+from evalsite.benchmarks.scratch import scratch_site
+from evalsite.common.formatting import bytes_text, count_text
+
+_LIMITS = {
+    "made": "parse, compress and COPY the same rows",
+    "ready": "parse and COPY the same rows as ready-made bytes",
+    "records": "parse and COPY each record as jsonb",
+}
+
+
+class Command(BaseCommand):
+    """Runs a benchmark on a scratch database, which is dropped afterwards."""
+
+    help = "Measure ingest on a scratch database; the installation's own is not touched."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What to measure, and at which size."""
+        kinds = parser.add_subparsers(dest="kind", required=True)
+        ingest = kinds.add_parser("ingest", help="trials a second through the real way in")
+        ingest.add_argument("--trials", type=int, default=5_000)
+        ingest.add_argument("--tasks", type=int, default=50)
+        ingest.add_argument("--seed", type=int, default=0)
+        ingest.add_argument("--json", action="store_true")
+        ingest.add_argument(
+            "--profile", action="store_true", help="also name the dearest functions"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Measure and report."""
+        profile = cProfile.Profile() if options["profile"] else None
+        with scratch_site() as folder:
+            result = measure_ingest(
+                folder,
+                n_trials=options["trials"],
+                n_tasks=options["tasks"],
+                seed=options["seed"],
+                profile=profile,
+            )
+        if options["json"]:
+            self.stdout.write(json.dumps(asdict(result)))
+        else:
+            self.stdout.write("\n".join(_ingest_report(result)))
+        if profile:
+            text = io.StringIO()
+            pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(40)
+            self.stdout.write(text.getvalue())
+
+
+def _ingest_report(result: IngestResult) -> list[str]:
+    rate = result.trials_per_second
+    lines = [
+        (
+            f"{count_text(result.n_trials)} trials, {count_text(result.n_verdicts)} verdicts, "
+            f"{bytes_text(result.n_bytes // result.n_trials)} a trial"
+        ),
+        f"committed and queryable: {result.seconds:.2f} s, {rate:.0f} trials a second",
+    ]
+    for bare in result.bare:
+        limit = result.n_trials / bare.seconds
+        lines.append(
+            f"bare limit, {_LIMITS[bare.name]}: {limit:.0f} trials a second; "
+            f"reached {rate / limit:.0%} of it"
+        )
+    lines.append("where the time goes:")
+    rest = result.seconds - sum(result.stages.values())
+    for name, seconds in sorted({**result.stages, "the rest": rest}.items(), key=lambda s: -s[1]):
+        lines.append(f"  {seconds:7.2f} s  {seconds / result.seconds:4.0%}  {name}")
+    lines.append(
+        f"peak memory: {bytes_text(result.peak_bytes)} "
+        f"({bytes_text(result.base_bytes)} before the first record)"
+    )
+    lines.append(f"database: {bytes_text(int(result.bytes_per_trial))} a trial")
+    for table, size in sorted(result.database_bytes.items(), key=lambda item: -item[1]):
+        lines.append(f"  {bytes_text(size // result.n_trials):>9} a trial  {table}")
+    return lines
