@@ -68,8 +68,7 @@ def loads(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Json:
 
 def loads_text(text: str, limits: Limits = DEFAULT_LIMITS) -> Json:
     """The JSON value of a text. Raises StrictJsonError."""
-    value, _ = loads_tolerant(text, _nowhere, limits)
-    return value
+    return _parsed(text, limits, constants_allowed=False)
 
 
 def loads_tolerant(
@@ -79,10 +78,12 @@ def loads_tolerant(
 
     Raises StrictJsonError, for NaN and Infinity at any other place too.
     """
-    value = _parsed(text, limits)
-    if "NaN" in text or "Infinity" in text:
-        return _without_constants(value, tolerated)
-    return value, ()
+    try:
+        return _parsed(text, limits, constants_allowed=False), ()
+    except StrictJsonError as error:
+        if error.code != "not-finite":
+            raise
+    return _without_constants(_parsed(text, limits, constants_allowed=True), tolerated)
 
 
 def decoded(data: bytes) -> str:
@@ -118,32 +119,26 @@ def _utf16() -> StrictJsonError:
     )
 
 
-def _nowhere(_: str) -> bool:
-    return False
-
-
-def _parsed(text: str, limits: Limits) -> Json:
+def _parsed(text: str, limits: Limits, *, constants_allowed: bool) -> Json:
+    decode = _decoder(limits.keys, limits.integer_digits, constants_allowed)
     try:
-        value = _decoder(limits.keys, limits.integer_digits)(text)
+        value = decode(text)
     except RecursionError:
-        raise _first_fault(text, limits) or _too_deep("", limits) from None
+        raise _first_fault(text, limits, constants_allowed) or _too_deep("", limits) from None
     except ValueError as error:
         # ValueError also stands for an integer with more digits than Python converts.
-        raise _first_fault(text, limits) or StrictJsonError(
+        raise _first_fault(text, limits, constants_allowed) or StrictJsonError(
             "not-json", "", f"The text is not JSON: {error}."
         ) from None
-    is_container = value.__class__ in _CONTAINERS
-    if (is_container and _may_be_deep(text, value, limits.depth)) or _may_hold_long_integer(
-        text, limits
-    ):
-        fault = _first_fault(text, limits, constants_allowed=True)
+    if _is_deep(value, limits.depth) or _may_hold_long_integer(text, limits):
+        fault = _first_fault(text, limits, constants_allowed)
         if fault is not None:
             raise fault
     return value
 
 
 @lru_cache(maxsize=16)
-def _decoder(most_keys: int, most_digits: int) -> Callable[[str], Json]:
+def _decoder(most_keys: int, most_digits: int, constants_allowed: bool) -> Callable[[str], Json]:  # noqa: FBT001 - a cache key
     def to_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         members = dict(pairs)
         if len(members) == len(pairs) <= most_keys:
@@ -159,10 +154,13 @@ def _decoder(most_keys: int, most_digits: int) -> Callable[[str], Json]:
         exact = Decimal(text)
         return value if exact == Decimal(repr(value)) else exact
 
+    def to_constant(_: str) -> Any:
+        if constants_allowed:
+            return _NON_FINITE
+        raise _RefusedError("constant")
+
     decoder: Any = json.JSONDecoder(
-        object_pairs_hook=to_object,
-        parse_float=to_number,
-        parse_constant=lambda _: _NON_FINITE,
+        object_pairs_hook=to_object, parse_float=to_number, parse_constant=to_constant
     )
     scan = decoder.scan_once
 
@@ -184,8 +182,8 @@ def _is_out_of_range(text: str, most_digits: int) -> bool:
     )
 
 
-def _may_be_deep(text: str, value: Any, most: int) -> bool:
-    if text.count("{") + text.count("[") <= most:
+def _is_deep(value: Any, most: int) -> bool:
+    if value.__class__ not in _CONTAINERS:
         return False
     level: list[Any] = [value]
     for _ in range(most):
@@ -276,9 +274,7 @@ class _Frame:
         return f"{self.place}[{self.n}]"
 
 
-def _first_fault(
-    text: str, limits: Limits, *, constants_allowed: bool = False
-) -> StrictJsonError | None:
+def _first_fault(text: str, limits: Limits, constants_allowed: bool) -> StrictJsonError | None:  # noqa: FBT001
     """The first thing in the text that is refused. Iterative: no nesting can exhaust the stack."""
     return _SecondPass(text, limits, constants_allowed=constants_allowed).fault()
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from traces.core.canonical import digest_of
+from traces.core.formats.containers import Member
 from traces.core.formats.fields import (
     MOST_COST,
     RefusedError,
@@ -25,7 +26,7 @@ from traces.core.formats.fields import (
     token_count,
 )
 from traces.core.formats.options import DEFAULT_OPTIONS, ReadOptions
-from traces.core.formats.scanning import Slice, Stream, json_lines
+from traces.core.formats.scanning import Slice, json_lines, record_slices
 from traces.core.formats.verdicts import verdicts_of
 from traces.core.records import (
     Finding,
@@ -78,12 +79,18 @@ _ESCAPED_MARK = re.compile(
 )
 
 
-def read_native(
-    stream: Stream, member: str = "", options: ReadOptions = DEFAULT_OPTIONS
-) -> Iterator[Item]:
-    """The records of a JSON Lines stream, one item a line that is not blank."""
-    for line in json_lines(stream, options.limits):
-        yield item_of_slice(line, member, options)
+def read_native(member: Member, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[Item]:
+    """The records of a JSON Lines file, one item a line that is not blank."""
+    with member.open() as stream:
+        for line in json_lines(stream, options.limits):
+            yield item_of_slice(line, member.name, options)
+
+
+def read_native_document(member: Member, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[Item]:
+    """The records of one JSON array, which is taken too, or one record over several lines."""
+    with member.open() as stream:
+        for piece in record_slices(stream, options.limits):
+            yield item_of_slice(piece, member.name, options)
 
 
 def item_of_slice(part: Slice, member: str, options: ReadOptions) -> Item:

@@ -106,6 +106,38 @@ def document_parts(
     yield from _Document(stream, frozenset(split), limits).parts()
 
 
+def record_slices(stream: Stream, limits: Limits = DEFAULT_LIMITS) -> Iterator[Slice]:
+    """The elements of an array of records; a single object is the one record of its file."""
+    first = _First(stream)
+    if first.byte != b"{":
+        yield from document_parts(first, (), limits)
+        return
+    data = b""
+    most = limits.record_bytes
+    while len(data) <= most and (block := first.read(most + 1 - len(data))):
+        data += block
+    if len(data) > most:
+        yield Slice(1, 0, len(data), b"", refusal=_too_large("The record", len(data), limits))
+    else:
+        yield Slice(1, 0, len(data), data)
+
+
+class _First:
+    """A stream whose first byte that is not blank can be seen before it is read."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._ahead = b""
+        while not self._ahead.strip(b" \t\r\n\xef\xbb\xbf") and (block := stream.read(4096)):
+            self._ahead += block
+        self.byte = self._ahead.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
+
+    def read(self, size: int = -1, /) -> bytes:
+        """What was looked at ahead, then the rest."""
+        ahead, self._ahead = self._ahead, b""
+        return ahead or self._stream.read(size)
+
+
 class _BrokenError(Exception):
     """The document itself cannot be followed any further."""
 
@@ -126,6 +158,7 @@ class _Document:
         self.held: list[bytes] = []
         self.held_bytes = 0
         self.number = 0  # of the last element begun
+        self.n_whole = 0  # of the elements passed whole
 
     def parts(self) -> Iterator[Slice]:
         try:
@@ -147,7 +180,7 @@ class _Document:
                     f"There is more after the end of the document, at byte {self.offset() + 1}.",
                 )
         except _BrokenError as broken:
-            yield Slice(self.number + 1, self.offset(), 0, b"", refusal=broken.finding)
+            yield Slice(self.n_whole + 1, self.offset(), 0, b"", refusal=broken.finding)
 
     def members(self) -> Iterator[Slice]:
         self.position += 1
@@ -222,6 +255,7 @@ class _Document:
         )
         if not ended:
             raise self.cut_short()
+        self.n_whole = number
         length = self.offset() - offset
         data = self.held_part()
         if data is None:
