@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,6 @@ _MOST_JOINED = 600
 _REACH = 200
 """How many columns ahead a match is looked for in one pass."""
 
-_MOST_REMEMBERED_STEPS = 20_000
 _MATCH = 1024  # outweighs any difference in how many sequences use a column
 
 
@@ -55,19 +53,8 @@ class _Column:
 def align(sequences: tuple[Labels, ...]) -> Alignment:
     """Lay sequences of step labels side by side. Rows come in the order given.
 
-    The same sequences give the same alignment. An alignment of usual size is remembered.
+    The same sequences give the same alignment.
     """
-    if sum(map(len, sequences)) <= _MOST_REMEMBERED_STEPS:
-        return _remembered(sequences)
-    return _aligned(sequences)
-
-
-@lru_cache(maxsize=64)
-def _remembered(sequences: tuple[Labels, ...]) -> Alignment:
-    return _aligned(sequences)
-
-
-def _aligned(sequences: tuple[Labels, ...]) -> Alignment:
     distinct = tuple(dict.fromkeys(sequences))
     columns: list[_Column] = []
     cells_left = _MOST_CELLS

@@ -27,8 +27,10 @@ NaturalKey = tuple[bool, tuple[tuple[int, int, str], ...], str]
 
 _PLAIN_POINT_EXPONENT = -4  # below it a fraction is written with an exponent, as repr(float) does
 _WHOLE_FLOAT = re.compile(r"\.0(?:[,\]}]|\Z)")
-_EXPONENT = re.compile(r"e[-+][0-9]{2,3}(?:[,\]}]|\Z)")  # repr(float) writes two digits or more
-_NUMBER_HEAD = re.compile(r"(?:\A|[:,\[])-?[0-9.]+\Z")
+_EXPONENTS = tuple(  # repr(float) writes a sign and two digits or more; a sign is found quickest
+    re.compile(rf"{sign}(?<=e{sign})[0-9]{{2,3}}(?:[,\]}}]|\Z)") for sign in ("-", r"\+")
+)
+_NUMBER_HEAD = re.compile(r"(?:\A|[:,\[])-?[0-9.]+e?\Z")
 _LONGEST_FLOAT = 30  # characters that repr(float) may need
 # A member's float after a key that ends in a letter, digit or underscore. It cannot stand inside a
 # string: there a quote is escaped, and an opening quote follows punctuation.
@@ -133,7 +135,7 @@ def _may_hold_other_spelling(text: str) -> bool:
     # A string that holds JSON text may look the same: that costs a walk, never a wrong text.
     if ".0" in text and any(_ends_number(text, at) for at in _WHOLE_FLOAT.finditer(text)):
         return True
-    return any(_ends_number(text, at) for at in _EXPONENT.finditer(text))
+    return any(_ends_number(text, at) for exponent in _EXPONENTS for at in exponent.finditer(text))
 
 
 def _ends_number(text: str, tail: re.Match[str]) -> bool:

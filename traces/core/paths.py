@@ -37,13 +37,13 @@ from traces.core.trajectory import (
 )
 
 PATHS_VERSION = 1
-"""Changes when any trajectory's key changes at any level."""
+"""Changes when any trajectory's key changes at any level, by canonical texts and normal forms too."""
 
 MESSAGE_LABEL = "\x00"
 """Stands for an agent message among the names of tools, which hold no NUL once stored."""
 
-_MOST_REMEMBERED = 4096
-_LONGEST_REMEMBERED = 2000  # characters of argument text
+_MOST_REMEMBERED = 2048
+_LONGEST_REMEMBERED = 1000  # characters of argument text
 _NOT_RECORDED = "?"
 _MESSAGE_LINE = "MSG"  # never a call: the names of tools stand in quotes
 
@@ -152,7 +152,7 @@ class CallTexts:
         return tuple(uses)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _shared_texts(rules: RuleSet, task_id: str | None) -> CallTexts:
     return CallTexts(rules, task_id)
 

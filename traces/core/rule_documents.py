@@ -16,7 +16,6 @@ from collections import Counter
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import TypeVar, assert_never
-from zoneinfo import ZoneInfo
 
 from traces.core.canonical import canonical_text, decimal_of, natural_key, nfc, value_of_text
 from traces.core.records import Finding
@@ -35,6 +34,7 @@ from traces.core.rules import (
     SameTime,
     Time,
     Unordered,
+    zone_of,
 )
 from traces.core.trajectory import ToolKind
 from traces.core.values import Json, JsonObject
@@ -283,7 +283,7 @@ def _time_of(data: JsonObject, place: str) -> Time:
 
 def _is_zone(name: str) -> bool:
     try:
-        ZoneInfo(name)
+        zone_of(name)
     except (KeyError, ValueError, OSError):  # OSError: the name of a folder of zones
         return False
     return True

@@ -104,7 +104,7 @@ def _part_name(token: str | None) -> str:
 def _terms_sentence(terms: RuleTerms) -> str:
     match terms:
         case Ignore():
-            return "is not compared."
+            return "not compared."
         case RoundTo(step):
             return f"numbers with the same nearest multiple of {step} are equal."
         case Arithmetic():

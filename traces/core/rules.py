@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -170,9 +170,12 @@ class RuleSet:
     tool_kinds: tuple[tuple[str, ToolKind], ...] = ()  # by NFC name
     rejection: RejectionSettings = RejectionSettings()
     _hash: int = field(init=False, repr=False, compare=False, default=0)
+    _task_ids: frozenset[str] = field(init=False, repr=False, compare=False, default=frozenset())
 
     def __post_init__(self) -> None:
         # Kept: rule sets are cache keys, looked up once a trajectory.
+        task_ids = frozenset(rule.task_id for rule in self.rules if rule.task_id is not None)
+        object.__setattr__(self, "_task_ids", task_ids)
         object.__setattr__(self, "_hash", hash((self.rules, self.tool_kinds, self.rejection)))
 
     def __hash__(self) -> int:
@@ -186,7 +189,7 @@ class RuleSet:
         return tool in compiled(self, None).kinds
 
     def has_rules_for(self, task_id: str) -> bool:
-        return any(rule.task_id == task_id for rule in self.rules)
+        return task_id in self._task_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,12 +452,20 @@ def _time(value: Json, same: SameTime, zone: str) -> str | None:
         local = datetime.fromisoformat(f"{day}T{clock}:{seconds or '00'}").replace(tzinfo=UTC)
         instant = local - _offset_of(offset)
         if same is SameTime.DAY:
-            return instant.astimezone(ZoneInfo(zone)).date().isoformat()
+            return instant.astimezone(zone_of(zone)).date().isoformat()
     except (ValueError, OverflowError):
         return None
     digits = (fraction or "").rstrip("0")
     written = instant.replace(tzinfo=None).isoformat()
     return f"{written}.{digits}Z" if digits else f"{written}Z"
+
+
+def zone_of(name: str) -> tzinfo:
+    """The zone of an IANA name. Raises KeyError, ValueError or OSError where there is none.
+
+    UTC needs no time zone data on the machine.
+    """
+    return UTC if name == "UTC" else ZoneInfo(name)
 
 
 def _offset_of(text: str | None) -> timedelta:

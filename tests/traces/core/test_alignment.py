@@ -46,7 +46,6 @@ def test_alignment_keeps_each_sequence(sequences: tuple[Labels, ...]) -> None:
 def test_alignment_in_one_pass_keeps_each_sequence(sequences: tuple[Labels, ...]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment, "_MOST_CELLS", -1)
-        patch.setattr(alignment, "_MOST_REMEMBERED_STEPS", -1)
         patch.setattr(alignment, "_MOST_GUIDED", 2)
         patch.setattr(alignment, "_MOST_JOINED", 3)
         check(align(sequences), sequences)
@@ -117,11 +116,6 @@ def test_huge_paths_are_aligned_in_one_pass() -> None:
     assert time.perf_counter() - start < 10
     check(found, sequences)
     assert len(found.columns) < 400_000
-
-
-def test_the_same_sequences_are_aligned_once() -> None:
-    sequences = (("a", "b"), ("a",))
-    assert align(sequences) is align((("a", "b"), ("a",)))
 
 
 def test_quick_matches_look_only_so_far_ahead() -> None:

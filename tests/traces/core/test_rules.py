@@ -66,6 +66,7 @@ def same(terms: RuleTerms, left: Json, right: Json) -> bool:
         (INSTANT, "2024-05-20T10:00:00+02", "2024-05-20T08:00Z"),
         (BERLIN_DAY, "2024-05-20", "2024-05-19T22:00:00Z"),
         (BERLIN_DAY, "2024-05-20T23:30:00+02:00", "2024-05-20 00:00 +02:00"),
+        (Time(SameTime.DAY), "2024-05-20", "2024-05-21T01:59:00+02:00"),
         (Unordered(), [1, 2, 2.0, "a"], ["a", 2, 1.0, 2]),
         (Unordered(), [{"a": 1}, []], [[], {"a": 1.0}]),
         (AIRPORTS, "SFO", "San Francisco"),
