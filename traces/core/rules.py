@@ -153,7 +153,7 @@ class RejectionSettings:
     """How the results of a system's tools say that the tool refused."""
 
     use_flag: bool = True
-    prefixes: tuple[str, ...] = ("Error", "error:")
+    prefixes: tuple[str, ...] = ("Error", "error:", "ERROR:")
 
     def is_rejection(self, text: str, *, flag: bool | None) -> bool:
         """A flag decides where there is one, else the way the text starts."""
