@@ -46,8 +46,8 @@ def store_trajectories(
 ) -> list[int]:
     """The ids of trajectories, stored where they are new, with their calls and path keys.
 
-    `wanted` gives task, trajectory and the digest of its trial; the digest keeps a trajectory
-    that cannot be compared apart from all others.
+    `wanted` gives task, trajectory and what tells its trial from every other, which keeps a
+    trajectory that cannot be compared apart.
     """
     calls = _store_calls(system, (t for _, t, _ in wanted))
     shapes = [_Shape.of(task, trajectory, own, calls) for task, trajectory, own in wanted]
