@@ -1,7 +1,7 @@
 // Closes an open dropdown on Escape, on a click elsewhere and when another one opens.
 const close = (except) => {
   for (const details of document.querySelectorAll("details[data-dropdown][open]")) {
-    if (details !== except) details.open = false;
+    if (!details.contains(except)) details.open = false;
   }
 };
 

@@ -17,10 +17,14 @@ const isTyping = (target) =>
 const isShown = (element) =>
   element.hasAttribute("data-key-event") || element.getClientRects().length > 0;
 
+// The page's own holder of a key goes before that of the frame.
+const holders = () => [
+  ...document.querySelectorAll("#content [data-key]"),
+  ...document.querySelectorAll("[data-key]"),
+];
+
 const holderOf = (key) =>
-  [...document.querySelectorAll("[data-key]")].find(
-    (element) => element.dataset.key === key && isShown(element),
-  );
+  holders().find((element) => element.dataset.key === key && isShown(element));
 
 const use = (element) => {
   if (element.dataset.keyEvent) {
@@ -37,7 +41,7 @@ const sheet = () => document.getElementById("keys-sheet");
 
 const fillSheet = (dialog) => {
   const known = new Map();
-  for (const element of document.querySelectorAll("[data-key]")) {
+  for (const element of holders()) {
     if (!known.has(element.dataset.key) && isShown(element)) {
       known.set(element.dataset.key, element.dataset.keyLabel || element.textContent.trim());
     }
