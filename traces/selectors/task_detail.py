@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
@@ -63,7 +63,7 @@ class TaskDetail:
     """A task with its versions, oldest first, and the definition of the newest."""
 
     pk: int
-    uuid: uuid.UUID
+    uuid: UUID
     task_id: str
     title: str
     family: str
@@ -76,7 +76,7 @@ class TaskDetail:
         return next((row for row in self.versions if row.number == number), None)
 
 
-def task_detail(system_id: int, identity: uuid.UUID) -> TaskDetail | None:
+def task_detail(system_id: int, identity: UUID) -> TaskDetail | None:
     """The task of that address in the system, in one query; None when there is none."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -165,7 +165,7 @@ def task_summary(chosen: ChosenTrials) -> TaskSummary:
 class GroupTrial:
     """A trial as a group lists it."""
 
-    uuid: uuid.UUID
+    uuid: UUID
     label: str
     attempt: int
     release_pk: int
@@ -176,7 +176,7 @@ class GroupRow:
     """The trials of a task with one disposition that took one path."""
 
     rank: int  # from 1, most trials first
-    key: uuid.UUID
+    key: UUID
     value: Disposition
     n_trials: int
     n_finer: int  # distinct exact paths among them
@@ -207,7 +207,7 @@ SELECT row_number() OVER (ORDER BY count(*) DESC, min(place)), key, value, count
        (array_agg(uuid ORDER BY place))[1:%(listed)s],
        (array_agg(label ORDER BY place))[1:%(listed)s],
        (array_agg(attempt ORDER BY place))[1:%(listed)s]
-FROM ordered GROUP BY value, key {having}
+FROM ordered GROUP BY value, key
 ORDER BY count(*) DESC, min(place) LIMIT %(n)s OFFSET %(skip)s
 """
 
@@ -220,11 +220,10 @@ def path_groups(
     dispositions: Iterable[Disposition] = (Disposition.PASS,),
     skip: int = 0,
     n: int = PAGE_GROUPS,
-    only: uuid.UUID | None = None,
 ) -> tuple[GroupRow, ...]:
     """Groups of trials by path: most trials first, then by first trial; in one query.
 
-    `path_key` and `finer_key` are of `KEY_NAMES`; `only` is the key of the one group wanted.
+    `path_key` and `finer_key` are of `KEY_NAMES`.
     """
     if path_key not in KEY_NAMES or finer_key not in KEY_NAMES:
         raise ValueError(f"no columns of path keys: {path_key}, {finer_key}")
@@ -233,7 +232,6 @@ def path_groups(
         key=path_key,
         finer=finer_key,
         order=_LABEL_ORDER,
-        having="HAVING key = %(only)s" if only else "",
     )
     with connection.cursor() as cursor:
         cursor.execute(
@@ -244,7 +242,6 @@ def path_groups(
                 "listed": LISTED_TRIALS,
                 "skip": skip,
                 "n": n,
-                "only": only,
             },
         )
         return tuple(_group(row) for row in cursor.fetchall())
@@ -268,3 +265,40 @@ def _group(row: tuple[Any, ...]) -> GroupRow:
             for trial in zip(uuids, labels, tries, releases[: len(uuids)], strict=True)
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTrial:
+    """A trial of a task as the comparison needs it."""
+
+    pk: int
+    uuid: UUID
+    label: str
+    attempt: int
+    release_name: str
+    trajectory: int
+    value: Disposition
+    key: UUID  # of its path at the level that is looked at
+
+
+def compared_trials(
+    chosen: ChosenTrials, identities: Iterable[UUID], *, path_key: str
+) -> dict[UUID, ComparedTrial]:
+    """The trials of the task among some addresses, whatever the release or version."""
+    if path_key not in KEY_NAMES:
+        raise ValueError(f"no column of path keys: {path_key}")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT t.id, t.uuid, t.label, t.attempt, r.name, t.trajectory_id,"  # noqa: S608
+            f" coalesce(d.value, 'unresolved'), p.{path_key} FROM traces_trial t"
+            " JOIN traces_release r ON r.id = t.release_id"
+            " JOIN traces_trajectorypaths p"
+            "  ON p.trajectory_id = t.trajectory_id AND p.rules_id = %(rules)s"
+            " LEFT JOIN traces_trialdisposition d ON d.trial_id = t.id"
+            " WHERE t.task_id = %(task)s AND t.uuid = ANY(%(uuids)s)",
+            {**chosen.values, "uuids": list(identities)},
+        )
+        return {
+            row[1]: ComparedTrial(*[*row[:6], Disposition(row[6]), row[7]])
+            for row in cursor.fetchall()
+        }

@@ -21,6 +21,7 @@ from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import bytes_text, counted, time_text
 from evalsite.common.shell import Crumb
 from traces.core.formats import FORMAT_NAMES
+from traces.core.formats.options import AUTO
 from traces.core.text_marks import clean_text
 from traces.models import Door, Upload, UploadLine
 from traces.selectors.raw_records import raw_record
@@ -36,7 +37,7 @@ from traces.selectors.uploads import (
     upload_row,
     upload_rows,
 )
-from traces.services.acceptance import AUTO, Offer, Refusal, accept_upload, file_chunks
+from traces.services.acceptance import Offer, Refusal, accept_upload, file_chunks
 from traces.services.uploads import stored_path
 from traces.tasks import hint_upload
 from traces.web import pages

@@ -1,0 +1,1 @@
+"""Pages that join what happened with what is made of it."""
