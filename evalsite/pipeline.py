@@ -219,6 +219,11 @@ class _Ledger:
         self.refused += 1
         self.lines.extend((LineOutcome.REFUSED, item.source, finding) for finding in findings)
 
+    def note(self, item: Item) -> None:
+        """What is odd about a part of the upload that is no record."""
+        self.warnings += len(item.warnings)
+        self.lines.extend((LineOutcome.NOTE, item.source, finding) for finding in item.warnings)
+
     def settle(
         self, item: Item, *, conflicts: Sequence[Finding], is_new: bool, refusals: Sequence[Finding]
     ) -> None:
@@ -233,14 +238,6 @@ class _Ledger:
         self.verdicts_refused += len(refusals)
         self.lines.extend((LineOutcome.CONFLICT, item.source, finding) for finding in conflicts)
         self.lines.extend((LineOutcome.PARTLY, item.source, finding) for finding in refusals)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """The trials of a batch with the rows that they belong to."""
-
-    incoming: list[IncomingTrial] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
 
 
 @transaction.atomic
@@ -311,29 +308,12 @@ class _Store:
         return self._store_evidence(readable)
 
     def _is_readable(self, item: Item) -> bool:
-        if item.content is None:
+        if item.content is not None:
+            return True
+        if item.refusals:
             self.ledger.refuse(item, item.refusals)
-            return False
-        if mismatch := self._mismatch(item):
-            self.ledger.refuse(item, [mismatch])
-            return False
-        return True
-
-    def _mismatch(self, item: Item) -> Finding | None:
-        """A record whose version contradicts the release that was asked for."""
-        asked, content = self.upload.release, item.content
-        if asked is None or not isinstance(content, ParsedTrial | ParsedVerdicts):
-            return None
-        if content.agent_version in (None, "", asked.name):
-            return None
-        return Finding(
-            code="release-mismatch",
-            place="agent.version",
-            sentence=clean_text(
-                f"agent.version is {content.agent_version!r}, but the upload is for release "
-                f"{asked.name!r}."
-            ),
-        )
+        self.ledger.note(item)
+        return False
 
     def _releases(self, item: Item) -> Iterator[Release]:
         content = item.content
@@ -507,9 +487,10 @@ class _Store:
         waiting: dict[int, int],
     ) -> None:
         ledger = self.ledger
-        ledger.warnings += len(item.warnings)
         if not isinstance(item.content, ParsedTrial | ParsedVerdicts):
+            ledger.note(item)
             return
+        ledger.warnings += len(item.warnings)
         conflicts = [v.finding for v in verdicts if v.finding]
         if trial and trial.finding:
             conflicts.insert(0, trial.finding)

@@ -89,6 +89,8 @@ def store_verdicts(
             results.append(StoredVerdict(VerdictOutcome.CONFLICT, _other_content(one)))
         else:
             known[identity] = (digest, _has_own_key(one))
+            if not _has_own_key(one):
+                anonymous.add(identity[:3])
             results.append(StoredVerdict(VerdictOutcome.NEW))
             fresh.append((identity, one))
     _write(fresh, now)

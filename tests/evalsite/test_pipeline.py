@@ -185,7 +185,7 @@ def test_a_record_of_another_release_is_refused_by_name(cast: Cast) -> None:
 
     assert ledger(job) == (1, 0, 0, 0, 1)
     line = UploadLine.objects.get(upload=job.upload)
-    assert (line.place, line.code) == ("agent.version", "release-mismatch")
+    assert (line.place, line.code) == ("agent.version", "other-release")
 
 
 def test_records_name_their_own_releases_when_the_upload_names_none(cast: Cast) -> None:
@@ -238,7 +238,8 @@ def test_production_traces_and_faults_stand_outside_the_figures(cast: Cast) -> N
 
 def test_equal_trajectories_are_stored_once(cast: Cast) -> None:
     ingest(
-        cast.system, [record("t1", n, calls=[("calc", {"x": n % 2}), ("act", {})]) for n in range(6)]
+        cast.system,
+        [record("t1", n, calls=[("calc", {"x": n % 2}), ("act", {})]) for n in range(6)],
     )
 
     assert Trial.objects.count() == 6
