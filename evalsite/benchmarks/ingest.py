@@ -27,12 +27,13 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What one ingest took."""
+    """What an ingest took."""
 
     n_trials: int
     n_verdicts: int
     n_bytes: int  # of the upload
     seconds: float  # until all is committed and queryable
+    processor_seconds: float  # of this process, in `seconds`; the server's own are not in it
     stages: dict[str, float]  # seconds
     bare: tuple[BareLimit, ...]
     peak_bytes: int
@@ -55,43 +56,69 @@ def measure_ingest(
     *,
     n_trials: int,
     n_tasks: int,
+    n_rounds: int = 1,
     seed: int = 0,
     profile: cProfile.Profile | None = None,
 ) -> IngestResult:
     """Ingest generated trials into the current database, which must be empty, and measure it.
 
-    A profile takes its own share of the time: the rates that come with one are too low.
+    The fastest round counts, of the ingest as of the bare loaders; each round fills a system of its
+    own. A profile takes its own share of the time: the rates that come with one are too low.
     """
     file = folder / "trials.jsonl"
+    write_trials(file, n_trials=n_trials, n_tasks=n_tasks, seed=seed)
+    empty = _database_bytes()
+    first = _round(file, 0, n_trials, profile)
+    sizes = {table: size - empty.get(table, 0) for table, size in _database_bytes().items()}
+    bare = bare_limits(file, _tables(), folder)
+    others = [_round(file, number, n_trials, None) for number in range(1, n_rounds)]
+    best = min([first, *others], key=lambda each: each.seconds)
+    return IngestResult(
+        n_trials=n_trials,
+        n_verdicts=first.n_verdicts,
+        n_bytes=file.stat().st_size,
+        seconds=best.seconds,
+        processor_seconds=best.processor_seconds,
+        stages=best.stages,
+        bare=bare,
+        peak_bytes=first.peak_bytes,
+        base_bytes=first.base_bytes,
+        database_bytes={table: size for table, size in sizes.items() if size},
+    )
+
+
+def write_trials(file: Path, *, n_trials: int, n_tasks: int, seed: int = 0) -> None:
+    """Generated trials as JSON Lines."""
     with file.open("wb") as out:
         out.writelines(trials(n_trials=n_trials, n_tasks=n_tasks, seed=seed))
-    system = create_system("benchmark", by=None)
-    empty = _database_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    seconds: float
+    processor_seconds: float
+    n_verdicts: int
+    stages: dict[str, float]
+    peak_bytes: int
+    base_bytes: int
+
+
+def _round(file: Path, number: int, n_trials: int, profile: cProfile.Profile | None) -> _Round:
+    system = create_system(f"benchmark {number}", by=None)
     stages = Stages()
     reset_peak_memory()
     base = peak_memory()
-    began = time.perf_counter()
+    began, processor = time.perf_counter(), time.process_time()
     with stages.watching(_STAGES), profile or contextlib.nullcontext():
         upload = ingest_file(system, file)
     n_queryable = TrialDisposition.objects.filter(trial__upload=upload).count()
-    seconds = time.perf_counter() - began
+    seconds, busy = time.perf_counter() - began, time.process_time() - processor
     peak = peak_memory()
     job = upload.job
     job.refresh_from_db()
     if job.n_trials != n_trials or n_queryable != n_trials:
         raise AssertionError(f"{job.n_trials} of {n_trials} trials stored: {job.failure}")
-    sizes = {table: size - empty.get(table, 0) for table, size in _database_bytes().items()}
-    return IngestResult(
-        n_trials=n_trials,
-        n_verdicts=job.n_verdicts,
-        n_bytes=file.stat().st_size,
-        seconds=seconds,
-        stages=stages.seconds,
-        bare=bare_limits(file, _tables(), folder),
-        peak_bytes=peak,
-        base_bytes=base,
-        database_bytes={table: size for table, size in sizes.items() if size},
-    )
+    return _Round(seconds, busy, job.n_verdicts, stages.seconds, peak, base)
 
 
 def ingest_file(system: System, file: Path) -> Upload:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import cProfile
 import io
-import json
 import pstats
 from argparse import ArgumentParser
 from dataclasses import asdict
+from json import dumps
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from evalsite.benchmarks.ingest import IngestResult, measure_ingest
+from evalsite.benchmarks.pages import PageResult, measure_pages
 from evalsite.benchmarks.scratch import scratch_site
 from evalsite.common.formatting import bytes_text, count_text
 
@@ -26,7 +27,7 @@ _LIMITS = {
 class Command(BaseCommand):
     """Runs a benchmark on a scratch database, which is dropped afterwards."""
 
-    help = "Measure ingest on a scratch database; the installation's own is not touched."
+    help = "Measure ingest or pages on a scratch database; the installation's own is not touched."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         ingest = kinds.add_parser("ingest", help="trials a second through the real way in")
         ingest.add_argument("--trials", type=int, default=5_000)
         ingest.add_argument("--tasks", type=int, default=50)
+        ingest.add_argument("--rounds", type=int, default=3, help="the fastest one counts")
         ingest.add_argument("--seed", type=int, default=0)
         ingest.add_argument("--json", action="store_true")
         ingest.add_argument(
@@ -43,23 +45,46 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and report."""
+        if options["kind"] == "pages":
+            self._pages(n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"])
+        else:
+            self._ingest(options)
+
+    def _ingest(self, options: dict[str, Any]) -> None:
         profile = cProfile.Profile() if options["profile"] else None
         with scratch_site() as folder:
             result = measure_ingest(
                 folder,
                 n_trials=options["trials"],
                 n_tasks=options["tasks"],
+                n_rounds=options["rounds"],
                 seed=options["seed"],
                 profile=profile,
             )
-        if options["json"]:
-            self.stdout.write(json.dumps(asdict(result)))
-        else:
-            self.stdout.write("\n".join(_ingest_report(result)))
+        self._write(result, _ingest_report(result), json=options["json"])
         if profile:
             text = io.StringIO()
             pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(40)
             self.stdout.write(text.getvalue())
+
+    def _pages(self, *, n_trials: int, n_tasks: int, json: bool) -> None:
+        with scratch_site() as folder:
+            results = measure_pages(folder, n_trials=n_trials, n_tasks=n_tasks)
+        for result in results:
+            self._write(result, [_page_report(result)], json=json)
+
+    def _write(self, result: IngestResult | PageResult, report: list[str], *, json: bool) -> None:
+        self.stdout.write(dumps(asdict(result)) if json else "\n".join(report))
+
+
+def _page_report(result: PageResult) -> str:
+    ratio = result.milliseconds / result.bare_milliseconds
+    return (
+        f"{result.name}: {result.status}, {result.n_queries} queries "
+        f"({result.n_queries_small} with 3 trials), {bytes_text(result.n_bytes)}, "
+        f"{result.milliseconds:.1f} ms, {ratio:.2f} times the bare view's "
+        f"{result.bare_milliseconds:.1f} ms"
+    )
 
 
 def _ingest_report(result: IngestResult) -> list[str]:
@@ -69,13 +94,16 @@ def _ingest_report(result: IngestResult) -> list[str]:
             f"{count_text(result.n_trials)} trials, {count_text(result.n_verdicts)} verdicts, "
             f"{bytes_text(result.n_bytes // result.n_trials)} a trial"
         ),
-        f"committed and queryable: {result.seconds:.2f} s, {rate:.0f} trials a second",
+        (
+            f"committed and queryable: {result.seconds:.2f} s, {rate:.0f} trials a second "
+            f"(processor {result.processor_seconds:.2f} s)"
+        ),
     ]
     for bare in result.bare:
         limit = result.n_trials / bare.seconds
         lines.append(
-            f"bare limit, {_LIMITS[bare.name]}: {limit:.0f} trials a second; "
-            f"reached {rate / limit:.0%} of it"
+            f"bare limit, {_LIMITS[bare.name]}: {limit:.0f} trials a second "
+            f"(processor {bare.processor_seconds:.2f} s); reached {rate / limit:.0%} of it"
         )
     lines.append("where the time goes:")
     rest = result.seconds - sum(result.stages.values())

@@ -36,9 +36,9 @@ def test_benchmark_ingest_reports_rate_limit_and_rest(
 def test_benchmark_ingest_as_json_with_profile(
     capsys: pytest.CaptureFixture[str], django_db_blocker: Any
 ) -> None:
-    text = run(
-        capsys, django_db_blocker, "ingest", "--trials", "4", "--tasks", "2", "--json", "--profile"
-    )
+    arguments = ["ingest", "--trials", "4", "--tasks", "2", "--rounds", "2", "--json", "--profile"]
+
+    text = run(capsys, django_db_blocker, *arguments)
 
     result, end = json.JSONDecoder().raw_decode(text)
     assert (result["n_trials"], {bare["name"] for bare in result["bare"]}) == (

@@ -1,0 +1,169 @@
+"""How dear the main pages are, beside a bare Django view that renders the same rows.
+
+The bare view runs the statements that the page itself ran, fetches their rows, unpacks what is
+stored packed, and renders every value into a plain table by a Django template, behind the same
+middleware. What the page costs beyond that is its own: deciding, aligning, marking up.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Engine
+from django.test import Client
+from django.test.utils import CaptureQueriesContext, override_settings
+from django.urls import include, path
+
+from evalsite.benchmarks.ingest import ingest_file, write_trials
+from evalsite.common import blobs
+from traces.models import Role, System, Task, Trial, User
+from traces.services.people import create_system, set_member
+from traces.web.addresses import Addresses
+
+_WARM_UPS = 3
+_REQUESTS = 15
+_PACKED = b"\x28\xb5\x2f\xfd"  # how zstd begins
+_OWN_TABLES = re.compile(r'(?:FROM|JOIN|UPDATE|INTO)\s+"?(?:traces|reviews)_', re.IGNORECASE)
+_PERSON_TABLES = re.compile(r'FROM "traces_user"')
+
+_BARE = Engine().from_string(
+    "<!doctype html><title>bare</title>{% for rows in tables %}<table>{% for row in rows %}<tr>"
+    "{% for value in row %}<td>{{ value }}</td>{% endfor %}</tr>{% endfor %}</table>{% endfor %}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """What one page costs."""
+
+    name: str
+    status: int
+    n_queries: int
+    n_queries_small: int  # of the same page of a small system
+    n_bytes: int
+    milliseconds: float  # median, server side, with the middleware
+    bare_milliseconds: float
+
+
+def measure_pages(folder: Path, *, n_trials: int, n_tasks: int) -> tuple[PageResult, ...]:
+    """Fill two systems, a large and a small one, and measure the pages of both."""
+    person = User.objects.create_user("benchmark")
+    large = _filled(folder, "large", person, n_trials=n_trials, n_tasks=n_tasks)
+    small = _filled(folder, "small", person, n_trials=3, n_tasks=1)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    with override_settings(ROOT_URLCONF=__name__, STORAGES=_PLAIN_STATIC):
+        client = Client(SERVER_NAME="localhost")
+        client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+        other = _pages_of(small)
+        return tuple(
+            _measured(client, name, address, other[name])
+            for name, address in _pages_of(large).items()
+        )
+
+
+_PLAIN_STATIC = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+
+def _filled(folder: Path, name: str, person: User, *, n_trials: int, n_tasks: int) -> System:
+    file = folder / f"{name}.jsonl"
+    write_trials(file, n_trials=n_trials, n_tasks=n_tasks)
+    system = create_system(name, by=None)
+    set_member(system, person, Role.ENGINEER)
+    ingest_file(system, file)
+    return system
+
+
+def _pages_of(system: System) -> dict[str, str]:
+    addresses = Addresses.of(system.slug)
+    task = Task.objects.filter(system=system).order_by("pk")[0]
+    trial = Trial.objects.filter(task=task).order_by("-n_messages", "pk")[0]
+    return {
+        "tasks page": addresses.tasks,
+        "task page": addresses.task(task.uuid),
+        "trial page": addresses.trial(trial.uuid),
+        "receipt": addresses.upload(system.uploads.get().uuid),
+    }
+
+
+def _measured(client: Client, name: str, address: str, small_address: str) -> PageResult:
+    n_small, _, _ = _statements(client, small_address)
+    n_queries, statements, response = _statements(client, address)
+    _BareView.statements = statements
+    return PageResult(
+        name=name,
+        status=response.status_code,
+        n_queries=n_queries,
+        n_queries_small=n_small,
+        n_bytes=len(response.content),
+        milliseconds=_median(lambda: client.get(address)),
+        bare_milliseconds=_median(lambda: client.get("/bare")),
+    )
+
+
+def _statements(client: Client, address: str) -> tuple[int, list[str], Any]:
+    """How many queries a warm page takes, those that read the system's rows, and its answer."""
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address)
+    texts = [query["sql"] for query in queries.captured_queries]
+    reading = [
+        text
+        for text in texts
+        if text.lstrip().upper().startswith(("SELECT", "WITH"))
+        and _OWN_TABLES.search(text)
+        and not _PERSON_TABLES.search(text)
+    ]
+    return len(texts), reading, response
+
+
+def _median(request: Callable[[], object]) -> float:
+    for _ in range(_WARM_UPS):
+        request()
+    took = []
+    for _ in range(_REQUESTS):
+        began = time.perf_counter()
+        request()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took) * 1000
+
+
+class _BareView:
+    """The bare view, and the statements whose rows it renders."""
+
+    statements: tuple[str, ...] | list[str] = ()
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        assert request.user.is_authenticated
+        tables = [list(_rows(statement)) for statement in self.statements]
+        return HttpResponse(_BARE.render(Context({"tables": tables})))
+
+
+def _rows(statement: str) -> Iterator[tuple[object, ...]]:
+    # The driver has put the values into the text already; a percent sign in it is just that.
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        for row in cursor.fetchall():
+            packed = [value for value in row if isinstance(value, bytes | memoryview)]
+            if not any(bytes(value).startswith(_PACKED) for value in packed):
+                yield row
+                continue
+            yield tuple(value for value in row if not isinstance(value, bytes | memoryview))
+            for value in packed:
+                content = blobs.unpack(value)
+                for entry in content if isinstance(content, list) else [content]:
+                    yield tuple(entry.values())
+
+
+urlpatterns = [path("bare", _BareView()), path("", include("evalsite.urls"))]
