@@ -1,15 +1,15 @@
 """The generated trials have the shape of the airline data that they stand for."""
 
-import io
 import json
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import mean
 
 import pytest
 
 from evalsite.benchmarks.generator import trials
-from traces.core.formats.native import read_native
+from traces.core.formats import read_upload
 from traces.core.records import ParsedTrial
 
 N = 400
@@ -56,8 +56,13 @@ def test_text_has_the_entropy_of_the_airline_data(lines: Sequence[bytes]) -> Non
     assert whole == pytest.approx(6.09, rel=0.1)
 
 
-def test_the_native_reader_takes_them_without_a_word(lines: Sequence[bytes]) -> None:
-    items = list(read_native(io.BytesIO(b"".join(lines))))
+def test_the_native_reader_takes_them_without_a_word(
+    lines: Sequence[bytes], tmp_path: Path
+) -> None:
+    file = tmp_path / "trials.jsonl"
+    file.write_bytes(b"".join(lines))
+
+    items = list(read_upload(file))
 
     assert [item.refusals + item.warnings for item in items] == [()] * N
     trials_read = [item.content for item in items if isinstance(item.content, ParsedTrial)]
