@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from evalsite.api_docs import Schema
+from evalsite.api_docs import Schema, docs
 from evalsite.health import health
 
 urlpatterns = [
@@ -10,4 +10,5 @@ urlpatterns = [
     path("api/v1/", include("traces.api.urls")),
     path("api/v1/", include("reviews.api.urls")),
     path("api/schema", Schema.as_view(), name="api-schema"),
+    path("api/docs", docs, name="api-docs"),
 ]

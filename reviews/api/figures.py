@@ -89,8 +89,8 @@ class Export(ApiView):
     @extend_schema(
         parameters=[
             _SYSTEM,
-            OpenApiParameter("release"),
-            OpenApiParameter("run"),
+            OpenApiParameter("release", description="All of them by default."),
+            OpenApiParameter("run", description="All of them by default."),
             OpenApiParameter("format", enum=["jsonl", "csv"], description="jsonl by default."),
         ],
         responses={

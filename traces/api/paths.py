@@ -54,7 +54,7 @@ class PathList(ApiView):
         parameters=[
             OpenApiParameter("system", description="The key's own system by default."),
             OpenApiParameter("release", many=True, description="All of them by default."),
-            OpenApiParameter("task"),
+            OpenApiParameter("task", description="All of them by default."),
             OpenApiParameter("level", enum=[level.value for level in PathLevel]),
             OpenApiParameter("messages", enum=["0", "1"], description="1 by default."),
         ],
