@@ -24,6 +24,7 @@ _INTERNAL: Final = {
     "EVALSITE_INSIDE": "",
     "EVALSITE_SUPERVISED": "",
     "EVALSITE_NO_USER_NAMESPACE": "",
+    "EVALSITE_TEST_QUEUE": "",
 }
 
 
@@ -309,7 +310,9 @@ def read_environment(values: Mapping[str, str], *, project: Path, testing: bool)
         limits=_limits(reader),
     )
     if mode is Mode.PRODUCTION:
-        reader.problems.extend(_production_problems(environment))
+        reader.problems.extend(
+            _production_problems(environment, has_broker=bool(reader.text("CELERY_BROKER_URL")))
+        )
     if reader.problems:
         raise EnvironmentProblemsError(reader.problems)
     return environment
@@ -380,9 +383,9 @@ def _limits(reader: _Reader) -> Limits:
     )
 
 
-def _production_problems(environment: Environment) -> list[str]:
+def _production_problems(environment: Environment, *, has_broker: bool) -> list[str]:
     problems = []
-    if not environment.broker_url:
+    if not has_broker:
         problems.append("CELERY_BROKER_URL is missing: set it to redis://… or amqp://….")
     if not environment.secret_key:
         problems.append("EVALSITE_SECRET_KEY is missing: set it to 50 or more random characters.")

@@ -41,6 +41,7 @@ _PACKAGES: Final = (
 )
 _DISTRIBUTION_BINARIES: Final = Path("/usr/lib/postgresql")
 _LOG_TAIL: Final = 600
+_SIGNS_OF_FAILURE: Final = ("FATAL:", "PANIC:", "error:")
 # Not the temporary folder of the environment: it must be the same one for every process.
 _SOCKETS: Final = Path("/tmp")  # noqa: S108 - ownership is checked before use
 # Sticky, on every system, and emptied at no restart.
@@ -158,13 +159,23 @@ class EmbeddedPostgres:
         return True
 
     def wait_until_stopped(self, *, seconds: float) -> bool:
-        """Wait until no keeper is left; whether that came true in time."""
+        """Wait until the server has ended; False if others use it or that takes longer."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self._keeper_is_gone():
-                return True
+        while not self._keeper_is_gone():
+            if self._is_in_use() or time.monotonic() > end:
+                return False
             time.sleep(0.05)
-        return False
+        return True
+
+    def _is_in_use(self) -> bool:
+        """Whether some process holds the server; a keeper that stops it does not count."""
+        users = self.lock_folder / "users.lock"
+        alone = try_lock(users)
+        shared = try_lock(users, shared=True) if alone is None else None
+        for descriptor in (alone, shared):
+            if descriptor is not None:
+                os.close(descriptor)
+        return shared is not None
 
     def _keeper_is_gone(self) -> bool:
         if not self.lock_folder.is_dir():
@@ -477,9 +488,9 @@ def failure_of(log: str) -> str:
     if "No space left on device" in log:
         return "The disk is full: PostgreSQL could not write its data folder."
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    telling = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "error:" in line]
-    last = (telling or lines or ["no message"])[-1][:_LOG_TAIL]
-    return f"The embedded PostgreSQL does not start: {last}"
+    told = [line.split(sign, 1)[1] for line in lines for sign in _SIGNS_OF_FAILURE if sign in line]
+    last = (told or lines or ["no message"])[-1].strip()[:_LOG_TAIL]
+    return f"The embedded PostgreSQL does not start: {last}."
 
 
 def _server_environment() -> dict[str, str]:

@@ -19,12 +19,15 @@ def clean_environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def python(*arguments: str, env: dict[str, str], seconds: float = 60) -> str:
+def python(
+    *arguments: str, env: dict[str, str], seconds: float = 60, stdin: str | None = None
+) -> str:
     """Run Python in the project's folder; its whole output, which it must end well for."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=PROJECT,
         env=env,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -58,7 +61,7 @@ def processes_of(data: Path) -> dict[int, str]:
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             environ = (entry / "environ").read_bytes()
-            folder = os.readlink(entry / "cwd")
+            folder = str((entry / "cwd").readlink())
             state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
         except OSError:
             continue
@@ -83,7 +86,7 @@ class Up:
     def __init__(self, data: Path, *arguments: str, **environment: str) -> None:
         self.data = data
         self.port = free_port()
-        self.log = data.with_name(data.name + ".log")
+        self.log = data.with_name(f"{data.name}-{self.port}.log")
         command = [sys.executable, "manage.py", "up", "--no-sample", "--port", str(self.port)]
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +103,8 @@ def test_server_stays_while_one_user_is_left_and_ends_with_the_last(folder: Path
     first, second = user_of(cluster, 60), user_of(cluster, 60)
     first.terminate()
     first.wait()
-    assert not cluster.wait_until_stopped(seconds=1)
+    assert not cluster.wait_until_stopped(seconds=20)
+    time.sleep(0.6)
     assert cluster.is_ready()
     second.kill()
     second.wait()
@@ -132,8 +134,9 @@ def test_keeper_terminated_stops_the_server(folder: Path) -> None:
     cluster = EmbeddedPostgres(folder / "pg", unsafe=True)
     cluster.start()
     os.kill(keeper(cluster), signal.SIGTERM)
-    assert cluster.wait_until_stopped(seconds=20)
+    wait_for(lambda: not cluster.is_ready(), seconds=20, what="the server's end")
     cluster.release()
+    assert cluster.wait_until_stopped(seconds=20)
 
 
 @pytest.mark.parametrize("kind", ["zombie", "another program"])
@@ -257,9 +260,9 @@ def test_start_with_the_programs_of_the_system(
         ),
         (
             "LOG:  a\nFATAL:  lock file is empty\nHINT:  b\n",
-            "The embedded PostgreSQL does not start: FATAL:  lock file is empty",
+            "The embedded PostgreSQL does not start: lock file is empty.",
         ),
-        ("", "The embedded PostgreSQL does not start: no message"),
+        ("", "The embedded PostgreSQL does not start: no message."),
     ],
 )
 def test_failure_of_log(log: str, sentence: str) -> None:

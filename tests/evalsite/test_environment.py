@@ -1,0 +1,172 @@
+"""Reading the environment variables: each that is missing or wrong is named."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evalsite.environment import (
+    VARIABLES,
+    Database,
+    Environment,
+    EnvironmentProblemsError,
+    Mode,
+    kept_secret_key,
+    read_environment,
+)
+from traces.core.limits import DEFAULT_LIMITS
+
+PROJECT = Path(__file__).resolve().parents[2]
+KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
+PRODUCTION = {
+    "DATABASE_URL": "postgresql://me:p%40ss@db:6543/evals?sslmode=require",
+    "CELERY_BROKER_URL": "redis://broker/0",
+    "EVALSITE_SECRET_KEY": KEY,
+    "EVALSITE_ALLOWED_HOSTS": "evals.example.org, www.example.org",
+}
+
+
+def read(values: dict[str, str], *, testing: bool = False) -> Environment:
+    return read_environment(values, project=Path("/srv/evalsite"), testing=testing)
+
+
+def problems(values: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(EnvironmentProblemsError) as caught:
+        read(values)
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    return caught.value.problems
+
+
+def test_read_environment_nothing_set_is_embedded() -> None:
+    environment = read({})
+    assert environment.mode is Mode.EMBEDDED
+    assert environment.database is None
+    assert environment.data == Path("/srv/evalsite/.data")
+    assert environment.limits == DEFAULT_LIMITS
+    assert environment.upload_max_bytes == 512 * 1024 * 1024
+
+
+def test_read_environment_production() -> None:
+    environment = read(PRODUCTION)
+    assert environment.mode is Mode.PRODUCTION
+    assert environment.database == Database(
+        host="db",
+        port=6543,
+        user="me",
+        password="p@ss",
+        name="evals",
+        options=(("sslmode", "require"),),
+    )
+    assert environment.allowed_hosts == ("evals.example.org", "www.example.org")
+    assert environment.https
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("CELERY_BROKER_URL", "CELERY_BROKER_URL is missing: set it to redis://… or amqp://…."),
+        (
+            "EVALSITE_SECRET_KEY",
+            "EVALSITE_SECRET_KEY is missing: set it to 50 or more random characters.",
+        ),
+        (
+            "EVALSITE_ALLOWED_HOSTS",
+            "EVALSITE_ALLOWED_HOSTS is missing: set it to the site's host names.",
+        ),
+    ],
+)
+def test_read_environment_names_what_production_lacks(name: str, sentence: str) -> None:
+    assert problems({k: v for k, v in PRODUCTION.items() if k != name}) == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("DATABASE_URL", "mysql://h/n", "DATABASE_URL does not start with postgresql://."),
+        ("DATABASE_URL", "postgresql://h:x/n", "DATABASE_URL is not a URL."),
+        (
+            "DATABASE_URL",
+            "postgresql://h/",
+            "DATABASE_URL names no database: postgresql://USER:PASSWORD@HOST:PORT/NAME.",
+        ),
+        (
+            "CELERY_BROKER_URL",
+            "localhost:6379",
+            "CELERY_BROKER_URL does not start with redis://, rediss://, amqp:// or pgmq://.",
+        ),
+        (
+            "EVALSITE_SECRET_KEY",
+            "short",
+            "EVALSITE_SECRET_KEY is too weak: 50 or more random characters are needed.",
+        ),
+        ("EVALSITE_HTTPS", "yes", "EVALSITE_HTTPS is neither 0 nor 1."),
+        ("EVALSITE_WORKERS", "-1", "EVALSITE_WORKERS is not a whole number above 0."),
+        ("EVALSITE_WORKERS", "٣", "EVALSITE_WORKERS is not a whole number above 0."),
+        (
+            "EVALSITE_LOG_LEVEL",
+            "loud",
+            "EVALSITE_LOG_LEVEL is none of DEBUG, INFO, WARNING and ERROR.",
+        ),
+        (
+            "EVALSITE_CSRF_TRUSTED_ORIGINS",
+            "evals.example.org",
+            "EVALSITE_CSRF_TRUSTED_ORIGINS holds an origin without https:// in front.",
+        ),
+        (
+            "EVALSITE_DEMO",
+            "1",
+            "EVALSITE_DEMO is set: sign-in without a password is for local use only.",
+        ),
+        (
+            "EVALSITE_DEBUG",
+            "1",
+            "EVALSITE_DEBUG is set: error details must not be shown in production.",
+        ),
+        (
+            "EVALSITE_HOSTS",
+            "x",
+            "EVALSITE_HOSTS is not a setting of evalsite; check its spelling.",
+        ),
+    ],
+)
+def test_read_environment_names_what_is_wrong(name: str, value: str, sentence: str) -> None:
+    assert problems({**PRODUCTION, name: value}) == (sentence,)
+
+
+def test_read_environment_names_all_problems_at_once() -> None:
+    assert len(problems({"DATABASE_URL": "nonsense", "EVALSITE_WORKERS": "many"})) == 5
+
+
+def test_read_environment_testing_needs_no_production_settings() -> None:
+    environment = read({"DATABASE_URL": "postgresql:///x?host=/run"}, testing=True)
+    assert environment.mode is Mode.TESTING
+    assert environment.database is not None
+    assert environment.database.host == "/run"
+
+
+def test_database_dsn_quotes_every_value() -> None:
+    database = Database(host="/a b", port=5432, user="it's", password="\\", name="n")
+    assert database.dsn() == r"host='/a b' port='5432' user='it\'s' password='\\' dbname='n'"
+
+
+def test_kept_secret_key_is_made_once_and_private(tmp_path: Path) -> None:
+    file = tmp_path / "data" / "secret_key"
+    key = kept_secret_key(file)
+    assert len(key) >= 50
+    assert kept_secret_key(file) == key
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in file.parent.iterdir()] == ["secret_key"]
+
+
+def test_kept_secret_key_replaces_a_broken_one(tmp_path: Path) -> None:
+    file = tmp_path / "secret_key"
+    file.write_text("")
+    key = kept_secret_key(file)
+    assert len(key) >= 50
+    assert file.read_text() == key
+
+
+def test_operating_guide_has_exactly_these_variables() -> None:
+    guide = (PROJECT / "docs" / "operating.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (?:`(.*?)`|) *\| (.*?) \|$", guide, re.MULTILINE)
+    assert rows == [(v.name, v.default, v.meaning) for v in VARIABLES]
