@@ -2,13 +2,24 @@
 
 from django.urls import include, path
 
+from evalsite import accounts
+from evalsite.access import public
 from evalsite.api_docs import Schema, docs
+from evalsite.errors import csp_report
 from evalsite.health import health
 
 urlpatterns = [
-    path("health", health, name="health"),
+    path("sign-in/", accounts.sign_in, name="sign-in"),
+    path("sign-out/", accounts.sign_out, name="sign-out"),
+    path("demo-sign-in/", accounts.demo_sign_in, name="demo-sign-in"),
+    path("health", public(health), name="health"),
+    path("csp-report", csp_report, name="csp-report"),
+    path("", include("evalsite.web.urls")),
+    path("", include("traces.web.urls")),
     path("api/v1/", include("traces.api.urls")),
     path("api/v1/", include("reviews.api.urls")),
     path("api/schema", Schema.as_view(), name="api-schema"),
     path("api/docs", docs, name="api-docs"),
 ]
+
+handler500 = "evalsite.errors.server_error"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
 from evalsite.access import Access, Act, SystemRequest, in_system
@@ -125,6 +125,13 @@ class _Asked:
             split=self.split,
             words=self.words,
         )
+
+
+@require_GET
+@in_system()
+def system_start(request: SystemRequest) -> HttpResponse:
+    """A system starts with its tasks."""
+    return redirect("task-list", slug=request.access.system.slug)
 
 
 @require_GET

@@ -20,8 +20,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import bytes_text, counted, time_text
 from evalsite.common.shell import Crumb
-from traces.core.formats import FORMAT_NAMES
-from traces.core.formats.options import AUTO
+from traces.core.formats import AUTO, FORMATS
 from traces.core.text_marks import clean_text
 from traces.models import Door, Upload, UploadLine
 from traces.selectors.raw_records import raw_record
@@ -156,7 +155,7 @@ class UploadForm(forms.Form):
     format = forms.ChoiceField(
         initial=AUTO,
         required=False,
-        choices=[(AUTO, "Find out by looking"), *((name, name) for name in FORMAT_NAMES)],
+        choices=[(AUTO, "Find out by looking"), *((name, name) for name in FORMATS)],
     )
 
     def offered(self, releases: Sequence[str]) -> UploadForm:

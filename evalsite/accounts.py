@@ -1,0 +1,134 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth import login, logout
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalsite.access import public
+from traces.models import Role, User
+from traces.web import pages
+
+log = logging.getLogger("evalsite.accounts")
+
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+DEMO_ROLES = (
+    pages.DemoRole("engineer", "Engineer", "uploads evidence, declares runs, accepts paths"),
+    pages.DemoRole("reviewer", "Reviewer", "grades, labels and adjudicates"),
+    pages.DemoRole("owner", "Owner", "sets thresholds and signs releases off"),
+    pages.DemoRole("viewer", "Viewer", "reads, flags and comments"),
+)
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password."""
+
+    error_messages = {
+        "invalid_login": "The name or the password is wrong. Both heed upper and lower case.",
+        "inactive": "The name or the password is wrong. Both heed upper and lower case.",
+    }
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+@public
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The sign-in page. Too many wrong tries are refused for a while."""
+    if request.user.is_authenticated:
+        return redirect(local_address(request, request.GET.get("next", "")))
+    form = SignInForm(request, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        # A new session key: one that was planted before is worth nothing.
+        login(request, form.get_user())
+        log.info("signed in", extra={"user": form.get_user().pk})
+        return redirect(local_address(request, request.POST.get("next", "")))
+    status = 422 if form.is_bound else 200
+    return render(request, "account/sign_in.html", {"page": _page(request, form)}, status=status)
+
+
+def _page(request: HttpRequest, form: forms.Form) -> pages.SignInPage:
+    asked = request.POST.get("next") or request.GET.get("next", "")
+    next_url = local_address(request, asked)
+    offers_demo = is_demo_allowed(request)
+    return pages.SignInPage(
+        form=form,
+        action_url=reverse("sign-in"),
+        next_url=next_url if asked else "",
+        demo_url=reverse("demo-sign-in") if offers_demo else "",
+        demo_roles=DEMO_ROLES if offers_demo else (),
+    )
+
+
+def local_address(request: HttpRequest, url: str) -> str:
+    """The address to go on to, if it is one of this site; else the start page."""
+    if url_has_allowed_host_and_scheme(
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        return url
+    return reverse("system-list")
+
+
+@require_POST
+@public
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    logout(request)
+    return redirect("sign-in")
+
+
+@require_POST
+@public
+def demo_sign_in(request: HttpRequest) -> HttpResponse:
+    """Sign in as a role of the demo, without a password; only in demo mode, only on this machine."""
+    if not is_demo_allowed(request):
+        raise Http404("There is no demo here.")
+    word = request.POST.get("role", "")
+    person = demo_person(Role(word)) if word in set(Role) else None
+    if person is None:
+        raise Http404("The demo has nobody of that role.")
+    login(request, person, backend=_BACKEND)
+    log.info("signed in to the demo", extra={"user": person.pk})
+    return redirect(local_address(request, request.POST.get("next", "")))
+
+
+def is_demo_allowed(request: HttpRequest) -> bool:
+    """Whether the demo's sign-in is open: in demo mode, asked for from and at this machine.
+
+    The name that was asked for counts too, so that another site's page cannot reach it through a
+    name of its own, and so does any sign of a proxy in between.
+    """
+    if not settings.EVALSITE_DEMO:
+        return False
+    headers = request.META
+    if any(headers.get(f"HTTP_{name}") for name in ("X_FORWARDED_FOR", "FORWARDED", "VIA")):
+        return False
+    host = headers.get("HTTP_HOST", "").rsplit(":", 1)
+    name = headers.get("HTTP_HOST", "") if host[-1].endswith("]") else host[0]
+    return name in _LOCAL_NAMES and _is_loopback(headers.get("REMOTE_ADDR", ""))
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
+def demo_person(role: Role) -> User | None:
+    """The person of the demo for a role: named like it, and without a password of their own."""
+    person = User.objects.filter(username=role.value, is_active=True).first()
+    return None if person is None or person.has_usable_password() else person

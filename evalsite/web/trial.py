@@ -1,0 +1,441 @@
+"""A trial: its transcript, what it comes to and why, its verdicts and states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
+
+from evalsite.access import SystemRequest, in_system
+from evalsite.common import blobs
+from evalsite.common.formatting import (
+    bytes_text,
+    count_text,
+    counted,
+    duration_text,
+    money_text,
+    time_text,
+)
+from evalsite.common.shell import Crumb, Pager
+from reviews.core.disposition import (
+    Decision,
+    GivenVerdict,
+    StandingResult,
+    TrialFacts,
+    disposition_of,
+    requirements_without_contract,
+)
+from reviews.core.notices import NoticeCode, NoticedTrial, notices_on
+from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
+from traces.core.records import Disposition, GraderKind, TrialStatus, VerdictValue
+from traces.core.text_marks import clean_text, count_marks, marked_text
+from traces.core.transcript import Rejection
+from traces.models import Trial, TrialRecord, Upload
+from traces.selectors.raw_records import raw_record
+from traces.selectors.releases import NO_RELEASE
+from traces.selectors.rules import rules_of
+from traces.selectors.trajectories import agent_step_numbers
+from traces.selectors.trial_detail import (
+    RecordFacts,
+    ShownDifference,
+    TranscriptPage,
+    TrialDetail,
+    message_of,
+    record_facts,
+    transcript_page,
+    trial_detail,
+)
+from traces.services.uploads import stored_path
+from traces.web import pages
+from traces.web.addresses import Addresses, address
+from traces.web.asking import number_in
+from traces.web.downloads import attachment
+from traces.web.rows import STATES, action_words, trial_label
+from traces.web.shell import system_shell
+from traces.web.tool_names import tool_looks
+from traces.web.transcript import TranscriptView, path_strip, tools_in
+
+_LONG_RATIONALE = 500
+_LONGEST_RATIONALE = 64_000  # characters
+_WORDS = {
+    VerdictValue.PASS: "pass",
+    VerdictValue.FAIL: "fail",
+    VerdictValue.UNKNOWN: "unresolved",
+    VerdictValue.ERROR: "harness-error",
+}
+_QUIET = frozenset({NoticeCode.IMPORTED_HUMAN_VERDICT})
+
+
+@require_GET
+@in_system()
+def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
+    """One trial, a page of its transcript at a time."""
+    system = request.access.system
+    found = trial_detail(system.pk, trial, rules_pk=system.shown_rules_id)
+    if found is None:
+        raise Http404("There is no such trial in this system.")
+    at = Addresses.of(system.slug)
+    here = at.trial(found.uuid)
+    if (message := number_in(request, "agent")) is not None:
+        return redirect(_agent_step(found, message, at))
+    rules = rules_of(system)
+    asked = number_in(request, "step") or number_in(request, "from")
+    transcript = transcript_page(
+        found.pk, asked or 1, rejection=Rejection(prefixes=rules.rejection.prefixes)
+    )
+    cards = verdict_cards(found.pk)
+    given = tuple(card.given for card in cards)
+    record = record_facts(found.pk)
+    looks = tool_looks(tools_in(transcript.steps), rules)
+    view = TranscriptView(here, transcript, looks, _cited(given))
+    decision = _decision(found, given)
+    page = pages.TrialPage(
+        shell=system_shell(request.access, section="Trials"),
+        crumbs=_crumbs(system.name, found, at),
+        title=found.task_title or f"Task {found.task_id}",
+        sub=_sub(found, at),
+        disposition=_disposition(decision),
+        notices=_notices(found, record, given, asked),
+        cells=path_strip(transcript.steps, looks),
+        tools=tuple(look.key for look in looks.values()),
+        steps=view.steps(),
+        n_steps=found.n_messages,
+        pager=_pager(transcript, found, here),
+        step_action=here,
+        step_asked=asked,
+        verdicts=tuple(
+            _verdict(card, found, transcript, here)
+            for card in sorted(cards, key=lambda card: not card.given.counts)
+        ),
+        n_verdicts_waiting=0,
+        state=_state(record),
+        facts=_facts(found, record, at),
+        raw_url=at.raw_trial(found.uuid),
+        compare_url=address(at.compare(found.task_uuid), {"side": found.uuid.hex}),
+        same_path=_same_path(found, at),
+        previous=_neighbour(found.previous, at),
+        next=_neighbour(found.next, at),
+        cells_note=_cells_note(transcript),
+    )
+    return render(request, "traces/trial_detail.html", {"page": page})
+
+
+def _agent_step(trial: TrialDetail, message: int, at: Addresses) -> str:
+    """The address of the agent's n-th message."""
+    numbers = agent_step_numbers(trial.pk)
+    if not 1 <= message <= len(numbers):
+        raise Http404("The agent sent fewer messages than that.")
+    return at.step(trial.uuid, numbers[message - 1])
+
+
+def _cited(verdicts: Sequence[GivenVerdict]) -> dict[int, tuple[str, ...]]:
+    cited: dict[int, tuple[str, ...]] = {}
+    for verdict in verdicts:
+        name = f"{verdict.criterion} by {verdict.grader}"
+        for step in verdict.cited_steps:
+            cited[step] = (*cited.get(step, ()), name)
+    return cited
+
+
+def _crumbs(system_name: str, trial: TrialDetail, at: Addresses) -> tuple[Crumb, ...]:
+    return (
+        Crumb(system_name, at.tasks),
+        Crumb("Tasks", at.tasks),
+        Crumb(trial.task_id, at.task(trial.task_uuid)),
+        Crumb(f"trial {trial_label(trial.label, trial.attempt)}"),
+    )
+
+
+def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
+    items = [
+        pages.Link(f"Release {trial.release_name or NO_RELEASE}", at.release(trial.release_uuid)),
+        pages.Link(f"run {trial.run_name}", at.run(trial.run_uuid)),
+        pages.Link(counted(trial.n_messages, "step")),
+        pages.Link(counted(trial.n_tool_calls, "tool call")),
+    ]
+    if trial.n_rejected:
+        items.append(pages.Link(f"{count_text(trial.n_rejected)} rejected"))
+    if trial.seconds is not None:
+        items.append(pages.Link(duration_text(trial.seconds)))
+    if trial.cost_usd is not None:
+        items.append(pages.Link(money_text(trial.cost_usd)))
+    return tuple(items)
+
+
+def _decision(trial: TrialDetail, given: Sequence[GivenVerdict]) -> Decision:
+    return disposition_of(
+        TrialFacts(status=TrialStatus(trial.status)), requirements_without_contract(given), given
+    )
+
+
+def _disposition(decision: Decision) -> pages.Disposition:
+    failed = [
+        f"{marked_text(standing.requirement.criterion)}: {standing.sentence}"
+        for standing in decision.standings
+        if standing.result is StandingResult.FAIL
+    ]
+    waiting = [
+        f"{action_words(standing.action.value)} {marked_text(standing.requirement.criterion)}. "
+        f"{standing.sentence}"
+        for action in decision.actions
+        for standing in decision.standings
+        if standing.result is StandingResult.OPEN and standing.action is action
+    ]
+    actions = waiting or [action_words(action.value) for action in decision.actions]
+    return pages.Disposition(
+        value=STATES[Disposition(decision.disposition.value)],
+        sentence=" ".join([decision.sentence, *failed]),
+        next_actions=tuple(action[0].upper() + action[1:] for action in actions),
+        note="The task has no contract: the imported criteria decide.",
+    )
+
+
+def _notices(
+    trial: TrialDetail, record: RecordFacts, given: Sequence[GivenVerdict], asked: int | None
+) -> tuple[pages.Notice, ...]:
+    noticed = NoticedTrial(
+        status=TrialStatus(trial.status),
+        n_steps=trial.n_messages,
+        n_agent_steps=trial.n_agent_steps,
+    )
+    notices = [
+        pages.Notice(
+            clean_text(notice.sentence),
+            level="info" if notice.code in _QUIET else "warning",
+            place=notice.criterion,
+        )
+        for notice in notices_on(noticed, given)
+    ]
+    if trial.status == TrialStatus.ERROR.value:
+        error = trial.error or "the record does not say how"
+        notices.insert(0, pages.Notice(f"The harness broke: {error}", level="error"))
+    if not trial.is_standing:
+        notices.insert(0, pages.Notice("A later attempt stands for this trial."))
+    if record.fault:
+        notices.append(pages.Notice(f"A fault was injected: {record.fault}"))
+    notices += [pages.Notice(each.sentence, place=each.place) for each in record.warnings]
+    if asked is not None and asked > trial.n_messages:
+        sentence = f"There is no step {count_text(asked)}; the transcript has "
+        notices.append(
+            pages.Notice(f"{sentence}{counted(trial.n_messages, 'step')}.", level="warning")
+        )
+    return tuple(notices)
+
+
+def _pager(page: TranscriptPage, trial: TrialDetail, here: str) -> Pager:
+    if page.previous is None and page.next is None:
+        return Pager()
+    words = (
+        f"steps {count_text(page.first)} to {count_text(page.last)} "
+        f"of {count_text(trial.n_messages)}"
+    )
+    return Pager(
+        previous_url="" if page.previous is None else f"{here}?from={page.previous}",
+        next_url="" if page.next is None else f"{here}?from={page.next}",
+        words=words,
+    )
+
+
+def _cells_note(page: TranscriptPage) -> str:
+    if page.previous is None and page.next is None:
+        return ""
+    return f"The agent's steps from {count_text(page.first)} to {count_text(page.last)}."
+
+
+def _verdict(
+    card: VerdictCard, trial: TrialDetail, page: TranscriptPage, here: str
+) -> pages.VerdictRow:
+    verdict = card.given
+    return pages.VerdictRow(
+        criterion=verdict.criterion,
+        value=_WORDS[verdict.value],
+        word=verdict.value.value,
+        grader=card.by_name or verdict.grader,
+        version=verdict.grader_version,
+        kind=verdict.kind.value,
+        criterion_class=verdict.criterion_class.value,
+        is_mandatory=verdict.mandatory,
+        counts=verdict.counts,
+        why_not=_why_not(verdict),
+        raw_word=verdict.raw_word if verdict.raw_word != verdict.value.value else "",
+        score=_score_text(verdict.score),
+        rationale=_rationale(card.rationale, f"{here}raw"),
+        cited=tuple(
+            pages.Link(f"step {step}", _cited_href(step, trial, page, here))
+            for step in verdict.cited_steps
+        ),
+    )
+
+
+def _why_not(verdict: GivenVerdict) -> str:
+    if verdict.counts:
+        return ""
+    if verdict.kind is GraderKind.MODEL:
+        return "the judge is not calibrated for this criterion"
+    return "it came in a file, and no reviewer vouched for it"
+
+
+def _score_text(score: Decimal | None) -> str:
+    if score is None:
+        return ""
+    text = f"{score:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _rationale(text: str, raw_url: str) -> pages.TextBlock | None:
+    if not text:
+        return None
+    shown = text[:_LONGEST_RATIONALE]
+    return pages.TextBlock(
+        text=shown,
+        size=len(text.encode("utf-8", "surrogatepass")),
+        n_marks=count_marks(shown),
+        is_cut=len(text) > len(shown),
+        full_url=raw_url if len(text) > len(shown) else "",
+        is_long=len(shown) > _LONG_RATIONALE,
+    )
+
+
+def _cited_href(step: int, trial: TrialDetail, page: TranscriptPage, here: str) -> str:
+    if not 1 <= step <= trial.n_messages:
+        return ""
+    if page.first <= step <= page.last:
+        return f"#step-{step}"
+    return f"{here}?step={step}#step-{step}"
+
+
+def _state(record: RecordFacts) -> pages.StateDifference | None:
+    if not record.recorded_states:
+        return None
+    source = record.state_source
+    found = record.changed
+    if found is None:
+        missing = "initial" if "initial_state" not in record.recorded_states else "final"
+        sentence = f"The {missing} state was not recorded, so nobody can say what changed."
+        return pages.StateDifference(sentence, source=source)
+    sentence = _changes_sentence(found)
+    if record.against_expected is not None:
+        n = record.against_expected.n_differences
+        sentence += (
+            " The final state is the one that the record expects."
+            if not n
+            else f" It differs from the state that the record expects in {counted(n, 'place')}."
+        )
+    return pages.StateDifference(
+        sentence,
+        changes=tuple(
+            pages.StateChange(change.kind, change.path, change.before, change.after)
+            for change in found.changes
+        ),
+        n_more=found.n_differences - len(found.changes),
+        source=source,
+    )
+
+
+def _changes_sentence(found: ShownDifference) -> str:
+    collections = (
+        f" in {counted(found.n_collections, 'collection')}, {counted(found.n_records, 'record')}"
+        if found.n_collections
+        else ""
+    )
+    if not found.n_differences:
+        return f"No difference{collections}."
+    return f"{counted(found.n_differences, 'difference')}{collections}."
+
+
+def _facts(trial: TrialDetail, record: RecordFacts, at: Addresses) -> tuple[pages.Fact, ...]:
+    facts = [
+        pages.Fact("Trial", trial_label(trial.label, trial.attempt)),
+        pages.Fact("Task", f"{trial.task_id}, version {trial.task_version}"),
+        pages.Fact("Status", trial.status),
+        pages.Fact("Environment", trial.environment),
+        *(pages.Fact(f"Agent {name}", value) for name, value in record.agent),
+    ]
+    optional = (
+        ("Ended because", trial.termination),
+        ("Started", time_text(trial.started_at) if trial.started_at else ""),
+        ("Ended", time_text(trial.ended_at) if trial.ended_at else ""),
+        ("Input tokens", "" if trial.input_tokens is None else count_text(trial.input_tokens)),
+        ("Output tokens", "" if trial.output_tokens is None else count_text(trial.output_tokens)),
+        ("Id at its source", trial.external_id),
+    )
+    facts += [pages.Fact(name, value) for name, value in optional if value]
+    facts += [
+        pages.Fact(
+            "Upload", f"{trial.upload_name}, record {trial.line}", at.upload(trial.upload_uuid)
+        ),
+        pages.Fact("Size", bytes_text(record.length)),
+        pages.Fact("Digest", trial.digest.hex),
+        pages.Fact("Id", str(trial.uuid)),
+    ]
+    return tuple(facts)
+
+
+def _same_path(trial: TrialDetail, at: Addresses) -> pages.Link | None:
+    if not trial.n_same_path:
+        return None
+    words = counted(trial.n_same_path, "other passing trial")
+    return pages.Link(
+        f"same path as {words}", address(at.task(trial.task_uuid), {"level": "exact"})
+    )
+
+
+def _neighbour(found: tuple[UUID, str] | None, at: Addresses) -> pages.Link | None:
+    return None if found is None else pages.Link(f"trial {found[1]}", at.trial(found[0]))
+
+
+def _stored_trial(request: SystemRequest, identity: UUID) -> Trial:
+    trial = Trial.objects.filter(system=request.access.system, uuid=identity).first()
+    if trial is None:
+        raise Http404("There is no such trial in this system.")
+    return trial
+
+
+@require_GET
+@in_system()
+def trial_raw(request: SystemRequest, trial: UUID) -> HttpResponseBase:
+    """The record of a trial as it came, out of the stored upload."""
+    stored = _stored_trial(request, trial)
+    record = TrialRecord.objects.only("source_member", "source_offset", "source_length").get(
+        pk=stored.pk
+    )
+    path = stored_path(Upload.objects.get(pk=stored.upload_id))
+    if not path.is_file():
+        raise Http404("The bytes of this upload are gone from the disk.")
+    return attachment(
+        raw_record(
+            path,
+            member=record.source_member,
+            offset=record.source_offset,
+            length=record.source_length,
+        ),
+        file_name=f"trial-{stored.uuid}.json",
+    )
+
+
+@require_GET
+@in_system()
+def step_content(request: SystemRequest, trial: UUID, step: int) -> HttpResponseBase:
+    """The whole content of a step, or the arguments of one of its calls, as plain text."""
+    stored = _stored_trial(request, trial)
+    message = message_of(stored.pk, step) if step <= stored.n_messages else None
+    if message is None:
+        raise Http404("There is no such step in this trial.")
+    call = number_in(request, "call")
+    if call is not None:
+        calls = message.get("tool_calls")
+        if not isinstance(calls, list) or call >= len(calls):
+            raise Http404("There is no such call in this step.")
+        content: object = calls[call]
+    else:
+        content = message.get("content")
+    text = content if isinstance(content, str) else blobs.dumps(content)
+    return attachment(
+        [clean_text(text).encode()],
+        file_name=f"trial-{stored.uuid}-step-{step}.txt",
+        content_type="text/plain; charset=utf-8",
+    )

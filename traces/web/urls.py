@@ -1,0 +1,33 @@
+"""The addresses of the pages that traces answer."""
+
+from django.urls import path
+
+from traces.web import compare, releases, runs, systems, trials, uploads
+
+urlpatterns = [
+    path("", systems.system_list, name="system-list"),
+    path("systems/new/", systems.system_new, name="system-new"),
+    path(
+        "systems/<slug:slug>/tasks/<uuid:task>/compare/",
+        compare.task_compare,
+        name="task-compare",
+    ),
+    path("systems/<slug:slug>/trials/", trials.trial_list, name="trial-list"),
+    path("systems/<slug:slug>/runs/", runs.run_list, name="run-list"),
+    path("systems/<slug:slug>/runs/<uuid:run>/", runs.run_detail, name="run-detail"),
+    path("systems/<slug:slug>/releases/", releases.release_list, name="release-list"),
+    path(
+        "systems/<slug:slug>/releases/<uuid:release>/",
+        releases.release_detail,
+        name="release-detail",
+    ),
+    path("systems/<slug:slug>/uploads/", uploads.upload_list, name="upload-list"),
+    path("systems/<slug:slug>/uploads/new/", uploads.upload_new, name="upload-new"),
+    path("systems/<slug:slug>/uploads/<uuid:upload>/", uploads.upload_detail, name="upload-detail"),
+    path("systems/<slug:slug>/uploads/<uuid:upload>/raw", uploads.upload_raw, name="upload-raw"),
+    path(
+        "systems/<slug:slug>/uploads/<uuid:upload>/lines/<int:line>/raw",
+        uploads.upload_line_raw,
+        name="upload-line-raw",
+    ),
+]
