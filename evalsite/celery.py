@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 from celery import Celery
-from celery.platforms import SecurityWarning
+from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
 from celery.signals import setup_logging, worker_process_init, worker_ready
 
 from evalsite.embedded.lifeline import end_with_parent

@@ -263,8 +263,9 @@ def _environment_of_programs(*, demo: bool) -> dict[str, str]:
 
 
 def _programs(host: str, port: int) -> tuple[Program, ...]:
-    web = ("--interface", "wsgi", "--host", host, "--port", str(port), "--workers", "1")
-    web += ("--blocking-threads", "8", "--log-level", "warning", "evalsite.wsgi:application")
+    web: tuple[str, ...] = ("--interface", "wsgi", "--host", host, "--port", str(port))
+    web += ("--workers", "1", "--blocking-threads", "8", "--log-level", "error")
+    web += ("evalsite.wsgi:application",)
     app = ("--quiet", "--app", "evalsite")
     worker = ("worker", "--concurrency", str(settings.ENVIRONMENT.workers))
     quiet = ("--loglevel", "warning")
