@@ -20,21 +20,22 @@ _log = logging.getLogger(__name__)
 @never_cache
 def health(_request: HttpRequest) -> JsonResponse:
     """200 if the site can do its work, else 503; says which part is at fault, and no more."""
-    database, schema, worker_age = _database_and_schema()
-    worker = worker_age is not None and worker_age <= OLDEST_SIGN
+    database, schema, age = _database_and_schema()
+    worker = age is not None and age <= OLDEST_SIGN
     well = database and schema and worker
-    return JsonResponse(
+    answer = JsonResponse(
         {
             "status": "ok" if well else "failing",
             "database": database,
             "schema": schema,
             "worker": worker,
-            "worker_seen_seconds_ago": None
-            if worker_age is None
-            else int(worker_age.total_seconds()),
+            "worker_seen_seconds_ago": None if age is None else int(age.total_seconds()),
         },
         status=200 if well else 503,
     )
+    # Django would log each 503 as an error of the site, every few seconds.
+    answer._has_been_logged = True  # type: ignore[attr-defined]
+    return answer
 
 
 def note_worker_alive(*, now: datetime | None = None) -> None:

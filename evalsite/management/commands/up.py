@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import ipaddress
+import logging
 import os
 import shutil
 import socket
@@ -68,7 +69,7 @@ class Command(BaseCommand):
                 "EVALSITE_DATA to another folder."
             )
         _check_port(host, port)
-        with _plain_sentences(data):
+        with _plain_sentences(data), _only_warnings_logged():
             self._set_up(sample=sample)
         # The supervisor itself needs the database no more.
         connections.close_all()
@@ -203,6 +204,16 @@ def _port_sentence(error: Exception, host: str, port: int) -> str:
             return f"{host} is no address of this machine: choose another with --host."
         case _:
             return f"It is not possible to listen on {host} port {port}: {error}."
+
+
+@contextlib.contextmanager
+def _only_warnings_logged() -> Iterator[None]:
+    """Keep log lines from breaking up the lines of progress."""
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 @contextlib.contextmanager
