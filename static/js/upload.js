@@ -85,16 +85,19 @@ document.addEventListener("submit", (event) => {
   request.addEventListener("load", () => {
     if (request.status < 400 && request.responseURL) {
       location.assign(request.responseURL);
-    } else if (request.status === 422) {
-      // the form again, with what is wrong in it
-      const answer = new DOMParser().parseFromString(request.responseText, "text/html");
-      const fresh = answer.querySelector("form[data-upload]");
-      if (fresh) form.replaceWith(fresh);
-      else fail(form, "The upload was not accepted.");
+      return;
+    }
+    // A refusal is the form again, with what is wrong in it.
+    const answer = new DOMParser().parseFromString(request.responseText, "text/html");
+    const content = document.getElementById("content");
+    const fresh = answer.querySelector("form[data-upload]") && answer.getElementById("content");
+    bar.hidden = true;
+    words.textContent = "";
+    if (fresh) {
+      content.replaceChildren(...fresh.childNodes);
+      content.focus();
     } else {
-      bar.hidden = true;
-      words.textContent = "";
-      fail(form, `The upload was not accepted (answer ${request.status}). Nothing was stored; try again.`);
+      fail(form, `The upload was not accepted (answer ${request.status}). Send it again: what is already stored is recognised.`);
     }
   });
   request.addEventListener("error", () => {
