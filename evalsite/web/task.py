@@ -321,7 +321,7 @@ def _figures(summary: TaskSummary, chosen: ChosenLevel) -> tuple[Figure, ...]:
             detail=counted(summary.n_error, "harness error"),
             help="Last attempts, without production traces and injected faults.",
         ),
-        rate_figure("Passed", n_pass, n_graded, summary.n_run),
+        rate_figure(n_pass, n_graded, summary.n_run),
         Figure(
             "Unresolved",
             f"{summary.n_unresolved:,}",
@@ -349,7 +349,7 @@ def _figures(summary: TaskSummary, chosen: ChosenLevel) -> tuple[Figure, ...]:
         Figure(
             "Cost per success",
             money_text(summary.cost_median),
-            detail=f"p95 {money_text(summary.cost_p95)}",
+            detail=f"p95 {money_text(summary.cost_p95)}" if summary.n_costs else "not recorded",
             help=f"Median over passing trials, and their 95th percentile{known}.",
         ),
         Figure(

@@ -186,7 +186,7 @@ def _figures(
     totals: TaskTotals, hat: Sequence[Estimate], chosen: ChosenLevel
 ) -> tuple[Figure, ...]:
     figures = [
-        rate_figure("Passed", totals.n_pass, totals.n_graded, totals.n_run),
+        rate_figure(totals.n_pass, totals.n_graded, totals.n_run),
         Figure(
             "Passing paths",
             f"{totals.n_paths:,}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from uuid import UUID
@@ -67,6 +68,8 @@ _WORDS = {
     VerdictValue.UNKNOWN: "unresolved",
     VerdictValue.ERROR: "harness-error",
 }
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
+_NAIVE_TIME = "naive-time"
 _QUIET = frozenset({NoticeCode.IMPORTED_HUMAN_VERDICT})
 
 
@@ -108,8 +111,7 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         step_action=here,
         step_asked=asked,
         verdicts=tuple(
-            _verdict(card, found, transcript, here)
-            for card in sorted(cards, key=lambda card: not card.given.counts)
+            _verdict(card, found, transcript, here) for card in sorted(cards, key=_verdict_order)
         ),
         n_verdicts_waiting=0,
         state=_state(record),
@@ -217,7 +219,11 @@ def _notices(
         notices.insert(0, pages.Notice("A later attempt stands for this trial."))
     if record.fault:
         notices.append(pages.Notice(f"A fault was injected: {record.fault}"))
-    notices += [pages.Notice(each.sentence, place=each.place) for each in record.warnings]
+    notices += [
+        pages.Notice(each.sentence, place=each.place)
+        for each in record.warnings
+        if each.code != _NAIVE_TIME
+    ]
     if asked is not None and asked > trial.n_messages:
         sentence = f"There is no step {count_text(asked)}; the transcript has "
         notices.append(
@@ -255,7 +261,7 @@ def _verdict(
         value=_WORDS[verdict.value],
         word=verdict.value.value,
         grader=card.by_name or verdict.grader,
-        version=verdict.grader_version,
+        version=_version_text(verdict.grader_version),
         kind=verdict.kind.value,
         criterion_class=verdict.criterion_class.value,
         is_mandatory=verdict.mandatory,
@@ -269,6 +275,16 @@ def _verdict(
             for step in verdict.cited_steps
         ),
     )
+
+
+def _verdict_order(card: VerdictCard) -> tuple[bool, bool]:
+    """What counts comes first, and of that what is mandatory."""
+    return (not card.given.counts, not card.given.mandatory)
+
+
+def _version_text(version: str) -> str:
+    """A version as people tell it apart: the first digits of a long digest."""
+    return f"{version[:12]}…" if _DIGEST.fullmatch(version) else version
 
 
 def _why_not(verdict: GivenVerdict) -> str:
@@ -361,6 +377,7 @@ def _facts(trial: TrialDetail, record: RecordFacts, at: Addresses) -> tuple[page
         ("Ended", time_text(trial.ended_at) if trial.ended_at else ""),
         ("Input tokens", "" if trial.input_tokens is None else count_text(trial.input_tokens)),
         ("Output tokens", "" if trial.output_tokens is None else count_text(trial.output_tokens)),
+        ("Times without a zone", _naive_times(record)),
         ("Id at its source", trial.external_id),
     )
     facts += [pages.Fact(name, value) for name, value in optional if value]
@@ -373,6 +390,11 @@ def _facts(trial: TrialDetail, record: RecordFacts, at: Addresses) -> tuple[page
         pages.Fact("Id", str(trial.uuid)),
     ]
     return tuple(facts)
+
+
+def _naive_times(record: RecordFacts) -> str:
+    places = [each.place for each in record.warnings if each.code == _NAIVE_TIME]
+    return f"{', '.join(places)}: read as UTC" if places else ""
 
 
 def _same_path(trial: TrialDetail, at: Addresses) -> pages.Link | None:

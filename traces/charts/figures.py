@@ -38,7 +38,7 @@ def paths_per_task(task_ids: tuple[str, ...], n_paths: tuple[int, ...]) -> dict[
         ],
         x_title="task",
         y_title="passing paths",
-        x_axis={"type": "category", "showgrid": False},
+        x_axis={"type": "category", "showgrid": False, "range": [-0.6, len(labels) - 0.4]},
         y_axis={"rangemode": "tozero", "tickformat": "d"},
     )
 

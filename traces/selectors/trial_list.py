@@ -25,6 +25,7 @@ class TrialFilter:
     version_pk: int | None = None
     release_pks: tuple[int, ...] = ()
     run_pk: int | None = None
+    upload_pk: int | None = None
     disposition: Disposition | None = None
     words: str = ""  # a trial's address, number or name, or the id that its source gave
 
@@ -150,6 +151,7 @@ def _where(chosen: TrialFilter) -> tuple[list[str], dict[str, Any]]:
     add("t.task_version_id = %(version)s", "version", chosen.version_pk)
     add("t.release_id = ANY(%(releases)s)", "releases", chosen.release_pks)
     add("t.run_id = %(run)s", "run", chosen.run_pk)
+    add("t.upload_id = %(upload)s", "upload", chosen.upload_pk)
     add("d.value = %(value)s", "value", chosen.disposition and chosen.disposition.value)
     if identity := _uuid_of(chosen.words):
         add("(t.uuid = %(uuid)s OR t.external_id = %(words)s)", "uuid", identity)

@@ -14,6 +14,7 @@ from traces.web.levels import ChosenLevel
 from traces.web.rows import STATES, trial_label
 from traces.web.tool_names import MESSAGE_LABEL, ToolLook
 
+LONGEST_EXAMPLE = 160
 RULE_NAMES = {
     RuleKind.IGNORE: "ignored",
     RuleKind.ROUND_TO: "rounded",
@@ -130,12 +131,16 @@ def merges(found: Sequence[MergedValues], groups: Sequence[GroupRow]) -> tuple[p
             rule=RULE_NAMES[merge.rule.kind],
             n_values=merge.n_values,
             value=merge.value,
-            examples=merge.examples,
+            examples=tuple(_short(example) for example in merge.examples),
             reason=merge.rule.reason,
             path=_name(groups[merge.path]),
         )
         for merge in found
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_EXAMPLE else f"{text[: LONGEST_EXAMPLE - 1]}…"
 
 
 def layout_note(layout: PathLayout, *, n_more_overlaid: int = 0) -> str:

@@ -95,7 +95,7 @@ def counted_figures(
     n_graded = n_pass + n_fail
     n_run = n_graded + n_unresolved + n_error + n_missing
     figures = [
-        rate_figure("Passed", n_pass, n_graded, n_run),
+        rate_figure(n_pass, n_graded, n_run),
         Figure(
             "Unresolved",
             f"{n_unresolved:,}",
@@ -121,7 +121,7 @@ def counted_figures(
     return tuple(figures)
 
 
-def rate_figure(label: str, n_pass: int, n_graded: int, n_run: int) -> Figure:
+def rate_figure(n_pass: int, n_graded: int, n_run: int) -> Figure:
     """The rate of passed of graded trials, with its range from "all unknown ones fail" to "all pass"."""
     unknown = n_run - n_graded
     between = (
@@ -131,10 +131,10 @@ def rate_figure(label: str, n_pass: int, n_graded: int, n_run: int) -> Figure:
         else ""
     )
     return Figure(
-        label,
+        "Passed / graded / run",
         percent(n_pass, n_graded),
-        detail=f"{n_pass:,} / {n_graded:,} / {n_run:,} passed / graded / run",
-        help=f"Passed of graded trials.{between}",
+        detail=f"{n_pass:,} / {n_graded:,} / {n_run:,}",
+        help=f"The rate of passed among graded trials.{between}",
     )
 
 

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_GET
 from evalsite.access import SystemRequest, in_system
 from evalsite.common.shell import Crumb, Option
 from traces.core.records import Disposition
-from traces.models import Task
+from traces.models import Task, Upload
 from traces.selectors.releases import release_names
 from traces.selectors.trial_list import TrialFilter, listed_trials
 from traces.web import pages
-from traces.web.addresses import Addresses, address
+from traces.web.addresses import Addresses, Value, address
 from traces.web.asking import number_in, pager_of, text_in, uuid_of
 from traces.web.rows import trial_row
 from traces.web.shell import system_shell
@@ -34,6 +34,8 @@ def trial_list(request: SystemRequest) -> HttpResponse:
     words = text_in(request, "q")
     task_uuid = uuid_of(request.GET.get("task", ""))
     task = Task.objects.filter(system=system, uuid=task_uuid).first() if task_uuid else None
+    upload_uuid = uuid_of(request.GET.get("upload", ""))
+    upload = Upload.objects.filter(system=system, uuid=upload_uuid).first() if upload_uuid else None
     found = listed_trials(
         TrialFilter(
             system.pk,
@@ -41,13 +43,15 @@ def trial_list(request: SystemRequest) -> HttpResponse:
             task_pk=task.pk if task else (0 if request.GET.get("task") else None),
             release_pks=tuple(release.pk for release in chosen) or ((0,) if asked else ()),
             disposition=disposition,
+            upload_pk=upload.pk if upload else (0 if request.GET.get("upload") else None),
             words=words,
         ),
         newest_first=True,
         after=number_in(request, "after"),
         before=number_in(request, "before"),
     )
-    values = {
+    values: dict[str, Value] = {
+        "upload": upload.uuid if upload else None,
         "task": task.uuid if task else None,
         "release": [str(release.uuid) for release in chosen],
         "disposition": disposition.value if disposition else None,

@@ -40,7 +40,7 @@ from traces.services.acceptance import Offer, Refusal, accept_upload, file_chunk
 from traces.services.uploads import stored_path
 from traces.tasks import hint_upload
 from traces.web import pages
-from traces.web.addresses import Addresses
+from traces.web.addresses import Addresses, address
 from traces.web.asking import number_in, pager_of
 from traces.web.downloads import attachment
 from traces.web.shell import system_shell
@@ -279,7 +279,7 @@ def upload_detail(request: SystemRequest, upload: UUID) -> HttpResponse:
         n_verdicts=row.n_verdicts,
         n_verdicts_refused=row.n_verdicts_refused,
         n_waiting=row.n_waiting,
-        landed=tuple(_landed(each, at) for each in read(row.pk, most=LISTED_LANDED)),
+        landed=_all_landed(row, read(row.pk, most=LISTED_LANDED), at),
         lines=_lines(row, lines, trials, at),
         lines_words=_lines_words(row, lines),
         lines_pager=pager_of(lines, here, {}, place="#lines"),
@@ -318,7 +318,7 @@ def _facts(row: UploadRow, at: Addresses) -> tuple[pages.Fact, ...]:
         pages.Fact("Door", row.door),
         pages.Fact("Size", bytes_text(row.size)),
         pages.Fact("SHA-256", bytes(row.sha256).hex()),
-        pages.Fact("Format", row.format or row.format_asked),
+        pages.Fact("Format", _format(row)),
     ]
     if row.release_uuid is None:
         facts.append(pages.Fact("Release", "each record names its own"))
@@ -332,6 +332,20 @@ def _facts(row: UploadRow, at: Addresses) -> tuple[pages.Fact, ...]:
         seconds = (row.finished_at - row.started_at).total_seconds()
         facts.append(pages.Fact("Read in", f"{seconds:.1f} s"))
     return tuple(facts)
+
+
+def _format(row: UploadRow) -> str:
+    if row.format or row.format_asked != AUTO:
+        return row.format or row.format_asked
+    return "found out by looking"
+
+
+def _all_landed(row: UploadRow, found: Sequence[Landed], at: Addresses) -> tuple[pages.Link, ...]:
+    if not found:
+        return ()
+    trials = address(at.trials, {"upload": row.uuid})
+    everything = pages.Link(counted(row.n_trials, "trial"), trials)
+    return (everything, *(_landed(each, at) for each in found))
 
 
 def _landed(each: Landed, at: Addresses) -> pages.Link:
