@@ -34,7 +34,7 @@ def health(_request: HttpRequest) -> JsonResponse:
         status=200 if well else 503,
     )
     # Django would log each 503 as an error of the site, every few seconds.
-    answer._has_been_logged = True  # type: ignore[attr-defined]
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001
     return answer
 
 
