@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+from pytest_django import Settings
+
+from tests.support.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_pages_are_kept_out_of_caches(client: Client, cast: Cast) -> None:
+    client.force_login(cast.viewer)
+    answer = client.get("/systems/airline/tasks/")
+
+    assert answer["Cache-Control"] == "private, no-store"
+    assert "HX-Request" in answer["Vary"]
+
+
+def test_a_database_that_is_away_is_503_with_a_time_to_come_again(
+    client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(cast.viewer)
+    client.raise_request_exception = False
+
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    with connection.execute_wrapper(away):
+        answer = client.get("/systems/airline/tasks/")
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_a_fault_of_our_own_is_500(client: Client, cast: Cast) -> None:
+    client.force_login(cast.viewer)
+    client.raise_request_exception = False
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with connection.execute_wrapper(broken):
+        answer = client.get("/systems/airline/tasks/")
+
+    assert answer.status_code == 500
+    assert "Retry-After" not in answer
+
+
+@pytest.mark.parametrize("length", ["99999999999", "-1", "many"])
+def test_a_body_that_no_page_takes_is_refused_unread(
+    length: str, client: Client, cast: Cast, settings: Settings
+) -> None:
+    settings.EVALSITE_UPLOAD_MAX_BYTES = 1000
+    client.force_login(cast.engineer)
+    answer = client.post("/systems/airline/uploads/new/", CONTENT_LENGTH=length)
+    assert answer.status_code == 413
+
+
+def test_a_broken_policy_is_logged_without_its_content(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = {"csp-report": {"effective-directive": "script-src", "blocked-uri": "secret"}}
+    with caplog.at_level(logging.WARNING, logger="evalsite.csp"):
+        answer = client.post(
+            "/csp-report", json.dumps(report), content_type="application/csp-report"
+        )
+
+    assert answer.status_code == 204
+    assert [record.directive for record in caplog.records] == ["script-src"]  # type: ignore[attr-defined]
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", '{"csp-report": 3}', "[" * 5000])
+def test_an_odd_report_is_taken_too(body: str, client: Client) -> None:
+    answer = client.post("/csp-report", body, content_type="application/csp-report")
+    assert answer.status_code == 204
+
+
+def test_a_report_by_get_is_refused(client: Client) -> None:
+    assert client.get("/csp-report").status_code == 405
