@@ -20,6 +20,7 @@ _LIFELINE: Final = Path(__file__).with_name("embedded") / "lifeline.py"
 _LOOK_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 5.0
 _EARLY_ENDS: Final = 4
+_LONGEST_PAUSE_SECONDS: Final = 3.0
 _WARM_SECONDS: Final = 12.0
 _COLD_SECONDS: Final = 3.0
 
@@ -39,6 +40,7 @@ class _Running:
     process: "subprocess.Popen[bytes]"
     born: float
     early_ends: int = 0
+    is_proven: bool = False  # it has stayed up once
 
 
 class StopAskedError(Exception):
@@ -83,7 +85,10 @@ class Supervisor:
         return all(running.process.poll() is None for running in self._running)
 
     def watch(self, stop: StopSignal, *, each_time: Callable[[], None]) -> bool:
-        """Restart what ends until `stop` is asked for; False if a program cannot stay up."""
+        """Restart what ends until `stop` is asked for; False if a program never came to stay up.
+
+        One that has stayed up before is started again without end, after growing pauses.
+        """
         while not stop.asked:
             each_time()
             for running in self._running:
@@ -118,11 +123,12 @@ class Supervisor:
         _end_group(process)
         early = time.monotonic() - running.born < _EARLY_SECONDS
         running.early_ends = running.early_ends + 1 if early else 0
-        if running.early_ends >= _EARLY_ENDS:
+        running.is_proven = running.is_proven or not early
+        if running.early_ends >= _EARLY_ENDS and not running.is_proven:
             self._say(f"The {name} process does not stay up ({_ending(process.returncode)}).")
             return False
         self._say(f"The {name} process ended ({_ending(process.returncode)}); starting it again.")
-        time.sleep(0.5 * running.early_ends)
+        time.sleep(min(0.5 * running.early_ends, _LONGEST_PAUSE_SECONDS))
         running.process, running.born = self._spawn(running.program), time.monotonic()
         return True
 
