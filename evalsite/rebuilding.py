@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 
 from django.db import connection, transaction
@@ -19,7 +18,7 @@ from traces.selectors.trajectories import (
     trajectory_with_steps,
 )
 from traces.services.trajectories import write_paths
-from traces.services.trials import ingest_locks
+from traces.services.trials import ingest_locks, own_mark
 
 BATCH = 2_000
 
@@ -53,12 +52,13 @@ def _batches(trials: QuerySet[Trial]) -> Iterator[list[int]]:
         yield ids
 
 
+# A trajectory that cannot be compared belongs to one trial, whose mark is in its keys.
 _TRAJECTORIES = """
-SELECT j.id, k.task_id,
-       CASE WHEN NOT j.is_comparable THEN
-           (SELECT t.digest FROM traces_trial t
-            WHERE t.task_id = j.task_id AND t.trajectory_id = j.id ORDER BY t.id LIMIT 1) END
-FROM traces_trajectory j JOIN traces_task k ON k.id = j.task_id
+SELECT j.id, k.task_id, t.digest, t.run_id, t.label, t.attempt
+FROM traces_trajectory j
+JOIN traces_task k ON k.id = j.task_id
+LEFT JOIN traces_trial t
+    ON NOT j.is_comparable AND t.task_id = j.task_id AND t.trajectory_id = j.id
 WHERE k.system_id = %s AND j.id > %s ORDER BY j.id LIMIT %s
 """
 
@@ -75,12 +75,7 @@ def _rebuild_paths(system: System) -> int:
             version.pk,
             rules,
             (
-                (
-                    pk,
-                    trajectory_with_steps(steps[pk], calls, _numbers(steps[pk])),
-                    task_id,
-                    own.bytes if own else b"",
-                )
+                (pk, trajectory_with_steps(steps[pk], calls, _numbers(steps[pk])), task_id, own)
                 for pk, task_id, own in rows
             ),
         )
@@ -88,11 +83,14 @@ def _rebuild_paths(system: System) -> int:
     return n_paths
 
 
-def _rows_after(system: System, after: int) -> list[tuple[int, str, uuid.UUID | None]]:
+def _rows_after(system: System, after: int) -> list[tuple[int, str, bytes]]:
+    """Id, task id and own mark of the next trajectories."""
     with connection.cursor() as cursor:
         cursor.execute(_TRAJECTORIES, [system.pk, after, BATCH])
-        rows: list[tuple[int, str, uuid.UUID | None]] = cursor.fetchall()
-        return rows
+        return [
+            (pk, task_id, own_mark(digest.bytes, *trial) if digest else b"")
+            for pk, task_id, digest, *trial in cursor.fetchall()
+        ]
 
 
 def _numbers(steps: StoredSteps) -> range:

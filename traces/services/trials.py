@@ -230,7 +230,15 @@ def _write(
     now: datetime,
 ) -> None:
     trajectory_ids = trajectories.store_trajectories(
-        system, [(one.task, one.trial.trajectory, _own_mark(one)) for _, one in fresh]
+        system,
+        [
+            (
+                one.task,
+                one.trial.trajectory,
+                own_mark(one.trial.digest, one.run.pk, one.trial.key.trial, one.trial.key.attempt),
+            )
+            for _, one in fresh
+        ],
     )
     copy_rows(
         "traces_trial",
@@ -248,10 +256,9 @@ def _write(
     )
 
 
-def _own_mark(one: IncomingTrial) -> bytes:
+def own_mark(digest: bytes, run_id: int, label: str, attempt: int) -> bytes:
     """What tells a trial from every other, for a trajectory that cannot be compared."""
-    identity = f"{one.run.pk} {one.trial.key.attempt} {one.trial.key.trial}"
-    return one.trial.digest + identity.encode("utf-8", "surrogatepass")
+    return digest + f"{run_id} {attempt} {label}".encode("utf-8", "surrogatepass")
 
 
 def _trial_row(

@@ -57,7 +57,8 @@ class Command(BaseCommand):
     def _list(self, system: System) -> None:
         rows = Member.objects.select_related("user").filter(system=system)
         for row in rows.order_by("role", "user__username"):
-            self.stdout.write(f"{row.role:<9} {row.user.username}  {row.user.get_full_name()}")
+            name = row.user.get_full_name()
+            self.stdout.write(f"{row.role:<9} {row.user.username}{f'  {name}' if name else ''}")
 
     def _remove(self, system: System, person: User) -> None:
         n_removed, _ = Member.objects.filter(system=system, user=person).delete()
