@@ -8,7 +8,7 @@ from typing import ClassVar
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from django.http.request import UnreadablePostError
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -128,11 +128,8 @@ def status_url(upload: Upload, request: Request) -> str:
 
 
 def receipt_url(upload: Upload, request: Request) -> str:
-    """The receipt page for people, else the status address."""
-    try:
-        path = reverse("upload-detail", args=[upload.system.slug, upload.uuid])
-    except NoReverseMatch:
-        return status_url(upload, request)
+    """The receipt page, where a person sees what became of the upload."""
+    path = reverse("upload-detail", args=[upload.system.slug, upload.uuid])
     return str(request.build_absolute_uri(path))
 
 

@@ -63,7 +63,8 @@ def test_a_raw_body_is_kept_and_gets_a_receipt(client: Client, cast: Cast) -> No
     body = answer.json()
     assert set(body) == {"id", "receipt_url", "status_url"}
     assert body["id"] == str(upload.uuid)
-    assert answer["Location"] == body["receipt_url"]
+    receipt = f"http://testserver/systems/airline/uploads/{upload.uuid}/"
+    assert answer["Location"] == body["receipt_url"] == receipt
     assert body["status_url"] == f"http://testserver{URL}/{upload.uuid}"
     assert stored_path(upload).read_bytes() == GOOD
     assert (upload.by, upload.system, upload.door) == (cast.engineer, cast.system, "api")
