@@ -32,7 +32,7 @@ from reviews.services.verdicts import (
     hold_verdicts,
     store_verdicts,
 )
-from traces.core.formats import ReadOptions, read_upload
+from traces.core.formats import ReadOptions, format_of, read_upload
 from traces.core.records import (
     Finding,
     Item,
@@ -168,7 +168,9 @@ def _read(upload: Upload) -> None:
     )
     touched: set[int] = set()
     refreshed = time.monotonic()
-    items = read_upload(stored_path(upload), options)
+    path = stored_path(upload)
+    UploadJob.objects.filter(upload=upload).update(format=format_of(path, options))
+    items = read_upload(path, options)
     for batch in _batches(items, skip=upload.job.n_read):
         touched |= _store(upload, batch)
         if time.monotonic() - refreshed > FIGURES_EVERY_SECONDS:
