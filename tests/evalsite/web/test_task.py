@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.support.cast import Cast
+from tests.support.evidence import ingest, record, verdict
+from tests.support.visits import n_queries, root, visit
+from traces.core.rule_documents import rule_set_document
+from traces.core.rules import ArgumentRule, Arithmetic, RuleSet
+from traces.core.trajectory import ToolKind
+from traces.models import Release, RulesVersion, System, Task, Trial
+
+pytestmark = pytest.mark.django_db
+
+FAIL = [verdict("fail")]
+
+
+def use_rules(system: System) -> None:
+    rules = RuleSet(
+        rules=(
+            ArgumentRule("calculate", "expression", Arithmetic(), reason="Same sum.", author="e"),
+        ),
+        tool_kinds=(("calculate", ToolKind.READ), ("get_order", ToolKind.READ)),
+    )
+    version = RulesVersion.objects.create(
+        system=system, number=2, document=rule_set_document(rules), reason="For the test."
+    )
+    System.objects.filter(pk=system.pk).update(shown_rules=version)
+    system.refresh_from_db()
+
+
+def calculates(expression: str) -> Any:
+    return (("calculate", {"expression": expression}),)
+
+
+def task_path(system: System, task_id: str = "t1") -> str:
+    task = Task.objects.get(system=system, task_id=task_id)
+    return f"{root(system)}tasks/{task.uuid}/"
+
+
+def test_paths_are_named_from_the_one_with_most_trials_on(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [
+            record("t1", 10, calls=(("b", {}),)),
+            record("t1", 9, calls=(("a", {}), ("c", {}))),
+            record("t1", 2, calls=(("b", {}),)),
+            record("t1", 3, calls=(("d", {}),), verdicts=FAIL),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system))
+    groups = [
+        (g.name, g.n_trials, g.share, [t.label for t in g.trials], g.releases, g.finer)
+        for g in page.aligned.groups
+    ]
+
+    assert groups == [
+        ("A", 2, 66, ["2", "10"], ("1.0",), "1 exact path"),
+        ("B", 1, 33, ["9"], ("1.0",), "1 exact path"),
+    ]
+    assert page.aligned.words == "2 sequences, most trials first"
+    assert [[c and c.name for c in g.cells] for g in page.aligned.groups] == [
+        ["b", None, None],
+        [None, "a", "c"],
+    ]
+    assert [(row.label, row.path) for row in page.trials] == [
+        ("10", "A"),
+        ("9", "B"),
+        ("2", "A"),
+        ("3", ""),
+    ]
+    assert {f.label: f.value for f in page.figures} == {
+        "Trials": "4",
+        "Passed / graded / run": "75.0%",
+        "Unresolved": "0",
+        "pass^4": "0.00",
+        "Cost per success": "-",
+        "Passing paths": "2",
+    }
+
+
+def test_each_level_counts_its_paths(client: Client, cast: Cast) -> None:
+    use_rules(cast.system)
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=calculates("2 * 600")),
+            record("t1", 1, calls=calculates("1200")),
+            record("t1", 2, calls=calculates("1201")),
+            record("t1", 3, calls=(("get_order", {}), *calculates("1200"))),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system), level="equivalent")
+    switches = (*page.switches.levels, *page.switches.more_levels)
+
+    assert {choice.label: choice.count for choice in switches} == {
+        "Sequence": 2,
+        "Equivalent": 3,
+        "Exact": 4,
+        "Tool set": 2,
+        "Effects": 1,
+        "Reads in any order": 2,
+    }
+    assert [choice.label for choice in switches if choice.is_current] == ["Equivalent"]
+    assert [(g.name, g.n_trials, g.cells[-1].differs) for g in page.aligned.groups] == [
+        ("A", 2, True),
+        ("B", 1, False),
+        ("C", 1, False),
+    ]
+    (merge,) = page.merges
+    assert (merge.tool, merge.argument, merge.rule, merge.n_values, merge.value, merge.path) == (
+        "calculate",
+        "expression",
+        "arithmetic value",
+        2,
+        "1200",
+        "A",
+    )
+    assert merge.reason == "Same sum."
+    assert merge.examples == ('"2 * 600"', '"1200"')
+
+
+def test_rejected_attempts_are_counted_by_trial(client: Client, cast: Cast) -> None:
+    call = (("book", {"x": 1}),)
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=call, result="Error: no seat"),
+            record("t1", 1, calls=call, result="Error: no seat"),
+            record("t1", 2, calls=call),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system))
+    (group,) = page.aligned.groups
+    (cell,) = group.cells
+
+    assert (cell.n_rejected, cell.kind, cell.differs) == (2, "write", False)
+    trial = Trial.objects.get(label="0")
+    assert cell.href == f"{root(cast.system)}trials/{trial.uuid}/?agent=1"
+
+
+def test_a_failing_trial_laid_over_shows_where_it_leaves(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=(("a", {}), ("b", {}), ("c", {}))),
+            record("t1", 1, calls=(("a", {}), ("x", {}), ("c", {})), verdicts=FAIL),
+            record("t1", 2, calls=(("a", {}),), verdicts=[]),
+        ],
+    )
+    plain = visit(client, cast.viewer, task_path(cast.system))
+    both = next(choice for choice in plain.overlay if choice.label == "+ failing")
+    page = visit(client, cast.viewer, both.href)
+    whole = visit(client, cast.viewer, task_path(cast.system), overlay="fail,unresolved")
+
+    assert plain.aligned.overlaid == ()
+    (trial,) = page.aligned.overlaid
+    assert (trial.name, trial.state) == ("Trial 1", "fail")
+    assert [cell.name for cell in trial.cells if cell and cell.leaves] == ["x"]
+    assert [(g.name, g.state) for g in whole.aligned.overlaid] == [
+        ("Trial 1", "fail"),
+        ("Trial 2", "unresolved"),
+    ]
+    assert not any(cell and cell.leaves for cell in whole.aligned.overlaid[1].cells)
+
+
+def test_a_trial_without_arguments_is_a_path_of_its_own_and_the_page_says_so(
+    client: Client, cast: Cast
+) -> None:
+    def bare(trial: int) -> dict[str, Any]:
+        one = record("t1", trial)
+        one["messages"][1]["tool_calls"][0]["function"].pop("arguments")
+        return one
+
+    ingest(cast.system, [bare(0), bare(1), record("t1", 2)])
+    page = visit(client, cast.viewer, task_path(cast.system), level="exact")
+
+    assert [g.n_trials for g in page.aligned.groups] == [1, 1, 1]
+    assert [bool(g.note) for g in page.aligned.groups] == [True, True, False]
+    assert "2 passing trials made a call" in page.notices[0].sentence
+
+
+def test_releases_and_versions_narrow_everything(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0), record("t1", 1, verdicts=FAIL)], release="1.0")
+    ingest(cast.system, [record("t1", 0, calls=(("other", {}),))], release="2.0")
+    second = Release.objects.get(name="2.0")
+    page = visit(client, cast.viewer, task_path(cast.system), release=[str(second.uuid)])
+
+    assert page.releases_label == "2.0"
+    assert page.figures[1].detail == "1 / 1 / 1"
+    assert [row.release.label for row in page.trials] == ["2.0"]
+    assert [cell.name for cell in page.aligned.groups[0].cells] == ["other"]
+    assert [(f.name, f.value) for f in page.compare_hidden if f.name == "release"] == [
+        ("release", str(second.uuid))
+    ]
+
+
+def test_production_and_faults_stand_in_no_figure(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [
+            record("t1", 0),
+            record("t1", 1, environment="production", calls=(("x", {}),)),
+            record("t1", 2, fault={"kind": "timeout"}, verdicts=FAIL),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system))
+
+    assert page.figures[1].detail == "1 / 1 / 1"
+    assert len(page.aligned.groups) == 1
+    assert len(page.trials) == 3
+    assert "2 trials of production or with an injected fault" in page.notices[0].sentence
+
+
+def test_many_paths_come_in_pages(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", n, calls=((f"tool-{n}", {}),)) for n in range(23)])
+    page = visit(client, cast.viewer, task_path(cast.system))
+    rest = visit(client, cast.viewer, page.aligned.more.href)
+
+    assert [g.name for g in page.aligned.groups][-1] == "T"
+    assert [g.name for g in rest.aligned.groups] == ["U", "V", "W"]
+    assert page.aligned.words == "23 sequences, 1 to 20"
+    assert [g.trials[0].label for g in rest.aligned.groups] == ["20", "21", "22"]
+
+
+def test_a_very_long_path_is_cut_and_says_so(client: Client, cast: Cast) -> None:
+    calls = tuple(("step", {"n": n}) for n in range(250))
+    ingest(cast.system, [record("t1", 0, calls=calls)])
+    page = visit(client, cast.viewer, task_path(cast.system), level="exact")
+
+    assert len(page.aligned.columns) == 200
+    assert "cut after 200 steps" in page.aligned.note
+
+
+def test_no_passing_trial_offers_the_others(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0, verdicts=FAIL)])
+    page = visit(client, cast.viewer, task_path(cast.system))
+    shown = visit(client, cast.viewer, page.empty.act.href)
+
+    assert page.empty.heading == "No passing path"
+    assert [g.name for g in shown.aligned.overlaid] == ["Trial 0"]
+
+
+def test_query_count_of_a_task_does_not_grow(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    client.force_login(cast.viewer)
+    path = task_path(cast.system)
+    one = n_queries(client, path)
+    ingest(
+        cast.system,
+        [record("t1", 1, calls=(("x", {}),)), record("t1", 2, calls=(("y", {}),))],
+        release="2.0",
+    )
+
+    assert (one, n_queries(client, path)) == (12, 12)
+    assert n_queries(client, path) == 9  # the layout is remembered
+
+
+def test_a_task_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:
+    client.force_login(cast.viewer)
+    assert client.get(f"{root(cast.system)}tasks/{uuid.uuid4()}/").status_code == 404
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
+
+
+def test_hostile_names_stay_text(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [record(HOSTILE, HOSTILE, calls=((HOSTILE, {HOSTILE: HOSTILE}),))],
+        release="<b>one</b>",
+        run="{{ 7*7 }}",
+    )
+    client.force_login(cast.viewer)
+    for path in ("tasks/", "tasks/?view=table", "trials/", "runs/", "releases/"):
+        text = client.get(root(cast.system) + path).content.decode()
+        assert "<img src=x" not in text, path
+        assert "<b>one</b>" not in text, path
+        assert "\x1b" not in text, path
+    task = Task.objects.get(system=cast.system)
+    trial = Trial.objects.get(system=cast.system)
+    for path in (f"tasks/{task.uuid}/?level=exact", f"trials/{trial.uuid}/"):
+        text = client.get(root(cast.system) + path).content.decode()
+        assert "<img src=x" not in text, path
+        assert "U+202E" in text, path
