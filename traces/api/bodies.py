@@ -13,6 +13,7 @@ from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
 
 from traces.core.formats.containers import GZIP_MAGIC, ZSTD_MAGICS
+from traces.core.formats.scanning import Stream
 from traces.services.acceptance import Refusal
 
 MULTIPART = "multipart/form-data"
@@ -73,9 +74,9 @@ def body_of(request: HttpRequest) -> Body | Refusal:
         )
     most = settings.EVALSITE_API_MAX_BYTES
     size = _declared_size(request)
-    if size is None:
+    if size is None and not (kind != MULTIPART and request.META.get("wsgi.input_terminated")):
         return Refusal(411, "length-missing", "Send a Content-Length; the body is not read else.")
-    if size > most + (ENVELOPE_BYTES if kind == MULTIPART else 0):
+    if size is not None and size > most + (ENVELOPE_BYTES if kind == MULTIPART else 0):
         return Refusal(
             413, "too-large", f"The body is larger than this door takes ({most:,} bytes)."
         )
@@ -85,7 +86,9 @@ def body_of(request: HttpRequest) -> Body | Refusal:
                 415, "unknown-encoding", "A multipart body is not encoded; compress the file in it."
             )
         return _multipart(request)
-    return Body(_raw(request, ENCODINGS.get(encoding, ())), _file_name(request), {})
+    # Django reads as far as the Content-Length says; the server itself ends a body without one.
+    stream: Stream = request.META["wsgi.input"] if size is None else request
+    return Body(_raw(stream, ENCODINGS.get(encoding, ())), _file_name(request), {})
 
 
 def _declared_size(request: HttpRequest) -> int | None:
@@ -100,10 +103,10 @@ class WrongEncodingError(ValueError):
     """The body is not in the encoding that its header names."""
 
 
-def _raw(request: HttpRequest, magics: tuple[bytes, ...]) -> Iterator[bytes]:
+def _raw(stream: Stream, magics: tuple[bytes, ...]) -> Iterator[bytes]:
     # An encoded body is kept as it came: the reader finds out by itself how it is packed.
     first = True
-    while block := request.read(BLOCK):
+    while block := stream.read(BLOCK):
         if first and magics and not block.startswith(magics):
             raise WrongEncodingError
         first = False

@@ -244,8 +244,34 @@ def test_too_many_bytes_answer_413_plain_and_inflated(
     assert staged_files() == []
 
 
-def test_a_body_of_unknown_length_answers_411(client: Client, cast: Cast) -> None:
-    headers = header(cast.system, cast.engineer) | {"HTTP_TRANSFER_ENCODING": "chunked"}
+def test_a_body_of_unknown_length_is_read_where_the_server_ends_it(
+    client: Client, cast: Cast, settings: Any
+) -> None:
+    settings.EVALSITE_API_MAX_BYTES = len(GOOD)
+    headers = header(cast.system, cast.engineer)
+
+    def chunked(body: bytes, **more: Any) -> Any:
+        return client.generic(
+            "POST",
+            URL + "?release=1.0",
+            b"",
+            **headers,
+            **{
+                "CONTENT_TYPE": more.pop("content_type", "application/x-ndjson"),
+                "CONTENT_LENGTH": "",
+                "HTTP_TRANSFER_ENCODING": "chunked",
+                "wsgi.input": io.BytesIO(body),
+                "wsgi.input_terminated": True,
+            },
+            **more,
+        )
+
+    assert chunked(GOOD).status_code == 202
+    assert stored_path(Upload.objects.get()).read_bytes() == GOOD
+    assert codes(chunked(GOOD + b"\n")) == (413, "too-large")
+    in_form = chunked(b"", content_type="multipart/form-data; boundary=x")
+    assert codes(in_form) == (411, "length-missing")
+    headers["HTTP_TRANSFER_ENCODING"] = "chunked"
     assert codes(send(client, GOOD, headers)) == (411, "length-missing")
 
 
