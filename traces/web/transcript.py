@@ -19,8 +19,9 @@ from traces.web.tool_names import MESSAGE_LABEL, ToolLook
 LONG_TEXT = 4_000  # characters from which a text is folded at first
 LONG_RESULT = 600
 LONG_ARGUMENTS = 4_000
-PAGE_BYTES = 300_000  # of text on one page; what comes after is shortened
-_LEAST_PREVIEW = 1_000
+PAGE_BYTES = 300_000  # of text on one page as HTML; what comes after is shortened
+_LEAST_PREVIEW = 300
+_MARK_BYTES = 70
 MOST_CELLS = 300
 _ACTORS = {
     Actor.AGENT: "agent",
@@ -39,10 +40,12 @@ class _Budget:
 
     def block(self, text: str, *, kind: str, full_url: str, long_from: int) -> pages.TextBlock:
         size = len(text.encode("utf-8", "surrogatepass"))
-        most = min(settings.EVALSITE_PREVIEW_MAX_BYTES, max(_LEAST_PREVIEW, self.left))
-        is_cut = size > most
-        shown = _first_bytes(text, most) if is_cut else text
-        self.left -= min(size, most)
+        most = settings.EVALSITE_PREVIEW_MAX_BYTES
+        shown = text if size <= most else _first_bytes(text, most)
+        if self._takes(shown) > self.left:
+            shown = _first_bytes(shown, _LEAST_PREVIEW)
+        self.left -= self._takes(shown)
+        is_cut = len(shown) < len(text)
         return pages.TextBlock(
             text=shown,
             kind=kind,
@@ -52,6 +55,13 @@ class _Budget:
             full_url=full_url if is_cut else "",
             is_long=len(shown) > long_from,
         )
+
+    @staticmethod
+    def _takes(text: str) -> int:
+        """Bytes of the text once it is escaped and marked, nearly."""
+        escaped = sum(map(text.count, "<>&")) * 4 + sum(map(text.count, "\"'")) * 5
+        marked = count_marks(text) * _MARK_BYTES
+        return len(text.encode("utf-8", "surrogatepass")) + escaped + marked
 
 
 def _first_bytes(text: str, n: int) -> str:
