@@ -6,6 +6,7 @@ import logging
 from datetime import timedelta
 
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from evalsite.health import note_worker_alive
@@ -13,7 +14,7 @@ from evalsite.pipeline import process_upload, stale_uploads
 from traces.services.acceptance import remove_abandoned_files
 from traces.tasks import PROCESS_UPLOAD, send_hint
 
-log = logging.getLogger("evalsite.sweep")
+log = logging.getLogger("evalsite.jobs")
 
 STALE_SECONDS = 30.0
 ABANDONED_AFTER = timedelta(days=1)
@@ -27,8 +28,14 @@ def heartbeat() -> None:
 
 @shared_task(name=PROCESS_UPLOAD, ignore_result=True)
 def process_upload_by_hint(upload_id: int) -> None:
-    """Read an upload that a hint named. A failure is left to the sweeper, which tries again."""
-    process_upload(upload_id)
+    """Read an upload that a hint named. What fails is left to the sweeper, which tries again."""
+    try:
+        process_upload(upload_id)
+    except (OperationalError, InterfaceError) as error:
+        log.warning(
+            "upload waits for the database",
+            extra={"upload_id": upload_id, "cause": type(error).__name__},
+        )
 
 
 @shared_task(name="evalsite.sweep", ignore_result=True, expires=60)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError
 from django.utils import timezone
 
 from evalsite import tasks
@@ -59,6 +60,19 @@ def test_a_hint_makes_a_worker_read_the_upload(cast: Cast) -> None:
         app.tasks[PROCESS_UPLOAD].apply(args=[upload.pk], throw=True)
     job = UploadJob.objects.get(upload=upload)
     assert (job.state, job.n_stored) == (UploadState.DONE.value, 1)
+
+
+def test_a_database_that_goes_away_leaves_the_upload_to_the_sweeper(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(_: int) -> None:
+        raise OperationalError("server closed the connection")
+
+    monkeypatch.setattr(tasks, "process_upload", away)
+
+    app.tasks[PROCESS_UPLOAD].apply(args=[7], throw=True)
+
+    assert [line.getMessage() for line in caplog.records] == ["upload waits for the database"]
 
 
 def test_the_sweeper_sends_hints_again_for_what_waits(
