@@ -18,6 +18,7 @@ from traces.core.limits import DEFAULT_LIMITS, Limits
 from traces.core.values import Json
 
 BOM: Final = b"\xef\xbb\xbf"
+MOST_TOKENS: Final = 2_000_000  # that the second pass looks at
 MOST_PLACE_CHARS: Final = 120
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
@@ -52,6 +53,10 @@ class StrictJsonError(ValueError):
 
 class _RefusedError(ValueError):
     """The fast parser met something that the second pass must name."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class _NonFinite:
@@ -123,18 +128,27 @@ def _parsed(text: str, limits: Limits, *, constants_allowed: bool) -> Json:
     decode = _decoder(limits.keys, limits.integer_digits, constants_allowed)
     try:
         value = decode(text)
-    except RecursionError:
-        raise _first_fault(text, limits, constants_allowed) or _too_deep("", limits) from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         # ValueError also stands for an integer with more digits than Python converts.
-        raise _first_fault(text, limits, constants_allowed) or StrictJsonError(
-            "not-json", "", f"The text is not JSON: {error}."
+        raise _first_fault(text, limits, constants_allowed) or _without_place(
+            error, limits
         ) from None
-    if _is_deep(value, limits.depth) or _may_hold_long_integer(text, limits):
+    if _is_deep(value, limits.depth):
+        raise _first_fault(text, limits, constants_allowed) or _too_deep("", limits)
+    if _may_hold_long_integer(text, limits):
         fault = _first_fault(text, limits, constants_allowed)
         if fault is not None:
             raise fault
     return value
+
+
+def _without_place(error: Exception, limits: Limits) -> StrictJsonError:
+    """For a text that the second pass gave up on."""
+    if isinstance(error, RecursionError):
+        return _too_deep("", limits)
+    code = error.code if isinstance(error, _RefusedError) else "not-json"
+    sentence = f"The text is not JSON as it must be ({code}); it is too large to say where."
+    return StrictJsonError(code, "", sentence)
 
 
 @lru_cache(maxsize=16)
@@ -143,21 +157,21 @@ def _decoder(most_keys: int, most_digits: int, constants_allowed: bool) -> Calla
         members = dict(pairs)
         if len(members) == len(pairs) <= most_keys:
             return members
-        raise _RefusedError("object")
+        raise _RefusedError("duplicate-key" if len(pairs) <= most_keys else "too-many-keys")
 
     def to_number(text: str) -> float | Decimal:
         value = float(text)
         if repr(value) == text:
             return value
         if _is_out_of_range(text, most_digits):
-            raise _RefusedError("number")
+            raise _RefusedError("number-too-long")
         exact = Decimal(text)
         return value if exact == Decimal(repr(value)) else exact
 
     def to_constant(_: str) -> Any:
         if constants_allowed:
             return _NON_FINITE
-        raise _RefusedError("constant")
+        raise _RefusedError("not-finite")
 
     decoder: Any = json.JSONDecoder(
         object_pairs_hook=to_object, parse_float=to_number, parse_constant=to_constant
@@ -214,8 +228,6 @@ def _without_constants(
     """The value with null for each tolerated NaN or Infinity. Raises StrictJsonError."""
     if value is _NON_FINITE:
         raise _not_finite("")
-    if not isinstance(value, dict | list):
-        return value, ()
     found: list[str] = []
     waiting: list[tuple[Any, str]] = [(value, "")]
     while waiting:
@@ -259,19 +271,13 @@ def _at(place: str) -> str:
 class _Frame:
     """An open object or array of the second pass."""
 
-    __slots__ = ("is_object", "key", "keys", "n", "place")
+    __slots__ = ("is_object", "key", "keys", "n")
 
-    def __init__(self, place: str, *, is_object: bool) -> None:
+    def __init__(self, *, is_object: bool) -> None:
         self.is_object = is_object
-        self.place = place
         self.keys: set[str] = set()
         self.key = ""
         self.n = 0
-
-    def child(self) -> str:
-        if self.is_object:
-            return member_place(self.place, self.key)
-        return f"{self.place}[{self.n}]"
 
 
 def _first_fault(text: str, limits: Limits, constants_allowed: bool) -> StrictJsonError | None:  # noqa: FBT001
@@ -289,7 +295,7 @@ class _SecondPass:
 
     def fault(self) -> StrictJsonError | None:
         position = 0
-        while True:
+        for _ in range(MOST_TOKENS):
             match = _TOKEN.match(self.text, position)
             if match is None:
                 return self._no_token(position)
@@ -299,12 +305,24 @@ class _SecondPass:
             fault = self._take(kind, match[kind], match.start(kind))
             if fault is not None:
                 return fault
+        return None
 
     def place(self) -> str:
-        if not self.frames:
-            return ""
-        frame = self.frames[-1]
-        return frame.place if self.expects.startswith("key") else frame.child()
+        """Where the pass stands: the member or element that it expects or is in."""
+        holder = self.holder()
+        if not self.frames or self.expects.startswith("key"):
+            return holder
+        return self._inside(holder, self.frames[-1])
+
+    def holder(self) -> str:
+        """The place of the innermost open object or array."""
+        place = ""
+        for frame in self.frames[:-1]:
+            place = self._inside(place, frame)
+        return place
+
+    def _inside(self, place: str, frame: _Frame) -> str:
+        return member_place(place, frame.key) if frame.is_object else f"{place}[{frame.n}]"
 
     def _take(self, kind: str, written: str, position: int) -> StrictJsonError | None:
         expects = self.expects
@@ -330,22 +348,22 @@ class _SecondPass:
         frame = self.frames[-1]
         key = json.loads(written)
         if key in frame.keys:
-            place = member_place(frame.place, key)
-            sentence = f"Duplicate key {json.dumps(_short(key))}{_at(frame.place)}."
+            place = member_place(self.holder(), key)
+            sentence = f"Duplicate key {json.dumps(_short(key))}{_at(self.holder())}."
             return StrictJsonError("duplicate-key", _short(place), sentence)
         frame.keys.add(key)
         frame.key = key
         if len(frame.keys) > self.limits.keys:
-            sentence = f"An object has too many keys (max {self.limits.keys}){_at(frame.place)}."
-            return StrictJsonError("too-many-keys", _short(frame.place), sentence)
+            place = self.holder()
+            sentence = f"An object has too many keys (max {self.limits.keys}){_at(place)}."
+            return StrictJsonError("too-many-keys", _short(place), sentence)
         self.expects = "colon"
         return None
 
     def _open(self, written: str) -> StrictJsonError | None:
-        place = self.place()
         if len(self.frames) >= self.limits.depth:
-            return _too_deep(place, self.limits)
-        self.frames.append(_Frame(place, is_object=written == "{"))
+            return _too_deep(self.place(), self.limits)
+        self.frames.append(_Frame(is_object=written == "{"))
         self.expects = "key-or-close" if written == "{" else "value-or-close"
         return None
 
@@ -357,16 +375,13 @@ class _SecondPass:
         return None
 
     def _scalar(self, kind: str, written: str) -> StrictJsonError | None:
-        place = self.place()
         if kind == "constant" and not self.constants_allowed:
-            return _not_finite(place)
+            return _not_finite(self.place())
         if kind == "number":
             most = self.limits.integer_digits
-            if written.lstrip("-").isdigit():
-                if len(written.lstrip("-")) > most:
-                    sentence = f"Number too long (max {most} digits){_at(place)}."
-                    return StrictJsonError("number-too-long", _short(place), sentence)
-            elif _is_out_of_range(written, most):
+            digits = written.lstrip("-")
+            if len(digits) > most if digits.isdigit() else _is_out_of_range(written, most):
+                place = self.place()
                 sentence = f"Number too long or out of range (max {most} digits){_at(place)}."
                 return StrictJsonError("number-too-long", _short(place), sentence)
         self._value_done()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+MOST_HINTED_CHARS: Final = 200_000
 NUL_MARK: Final = "\u2400"  # the picture of NUL
 REPLACEMENT: Final = "\ufffd"
 
@@ -100,7 +101,7 @@ def _has_printable_mark(text: str) -> bool:
 
 def count_marks(text: str) -> int:
     """How many characters of the text get a mark."""
-    return len(_MARKED.findall(text)) if has_marks(text) else 0
+    return sum(1 for _ in _MARKED.finditer(text)) if has_marks(text) else 0
 
 
 def clean_text(text: str) -> str:
@@ -135,8 +136,8 @@ def csv_safe(cell: str | float | Decimal | None) -> str:
 def addressed_to_reviewers(text: str) -> str | None:
     """The first words that seem to be meant for a reviewer or grader, else None.
 
-    A hint for the reader and no more: wording that it does not know passes, and harmless text
-    may be hinted at. It changes no verdict.
+    A hint for the reader and no more: wording that it does not know passes, harmless text may be
+    hinted at, and only the first 200,000 characters are looked at. It changes no verdict.
     """
-    match = _TO_REVIEWERS.search(text)
+    match = _TO_REVIEWERS.search(text, 0, MOST_HINTED_CHARS)
     return match[0] if match else None

@@ -78,7 +78,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class CountedTrajectory:
     """A trajectory and how many calls of it there are: in all, rejected, with bad arguments."""
 
     trajectory: Trajectory
@@ -125,7 +125,9 @@ def trajectory_of(steps: Sequence[Step]) -> Trajectory:
     return tuple(path)
 
 
-def path_of(messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJECTION) -> Path:
+def counted_trajectory_of(
+    messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJECTION
+) -> CountedTrajectory:
     """The trajectory of whole messages, the same as by their steps, without building those."""
     paired = _Pairing(rejection).paired(messages, 1)
     path: list[TrajectoryStep] = []
@@ -141,7 +143,7 @@ def path_of(messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJEC
             n_rejected += call.outcome is CallOutcome.REJECTED
             n_invalid += call.form is ArgumentsForm.INVALID
             path.append(TrajectoryCall(call.name, call.arguments, call.form, call.outcome, number))
-    return Path(tuple(path), n_calls, n_rejected, n_invalid)
+    return CountedTrajectory(tuple(path), n_calls, n_rejected, n_invalid)
 
 
 def text_of(content: Json) -> str:

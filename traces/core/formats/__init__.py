@@ -26,6 +26,7 @@ from traces.core.formats.native import (
     read_native_document,
 )
 from traces.core.formats.options import AUTO, DEFAULT_OPTIONS, ReadOptions
+from traces.core.formats.scanning import stretch
 from traces.core.formats.sniffing import Shape, shape_of
 from traces.core.formats.tau2 import (
     NO_CONTEXT,
@@ -49,6 +50,7 @@ __all__ = [
     "item_of_slice",
     "native_record",
     "read_upload",
+    "record_bytes",
 ]
 
 Reader = Callable[[Member, ReadOptions], Iterator[Item]]
@@ -83,6 +85,23 @@ def read_upload(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[
             yield from _archive_items(contents, options)
         else:
             yield from _file_items(contents.members[0], options)
+
+
+def record_bytes(path: Path, source: Source, options: ReadOptions = DEFAULT_OPTIONS) -> bytes:
+    """The bytes of one record as they stand in the upload. Raises UnreadableUpload.
+
+    The file is unpacked up to the record; memory is bounded by its length.
+    """
+    with opened_upload(path, options.limits) as contents:
+        for member in contents.members:
+            if member.name == source.member:
+                try:
+                    with member.open() as stream:
+                        return stretch(stream, source.offset, source.length)
+                except DamagedError as error:
+                    finding = Finding("damaged", "", f"The upload is damaged ({error}).")
+                    raise UnreadableUpload(finding) from error
+    raise UnreadableUpload(Finding("no-member", "", "The upload has no such member."))
 
 
 def format_of(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> str:

@@ -48,6 +48,9 @@ _TAR_HEADERS: Final = (
 _CENTRAL_SIGNATURE: Final = b"PK\x01\x02"
 _END_SIGNATURE: Final = b"PK\x05\x06"
 _END_BYTES: Final = 22
+_LOCATOR_SIGNATURE: Final = b"PK\x06\x07"  # of zip64
+_LOCATOR_BYTES: Final = 20
+_ZSTD_HEAD_BYTES: Final = 18
 _CENTRAL_BYTES: Final = 46
 _DRIVE = re.compile(r"[A-Za-z]:")
 _JUNK = re.compile(r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$|Thumbs\.db$)")
@@ -201,14 +204,19 @@ def inflated_size(path: Path, limits: Limits = DEFAULT_LIMITS) -> int:
 
 
 def head_of(member: Member, size: int) -> bytes:
-    """Up to `size` bytes from a member's beginning, as far as it can be read. Raises TooLarge."""
+    """Up to `size` bytes from a member's beginning, as far as it can be read.
+
+    Raises TooLarge, and UnreadableUpload when it is damaged from its first byte on.
+    """
     data = b""
     try:
         with member.open() as stream:
             while len(data) < size and (block := stream.read(size - len(data))):
                 data += block
-    except DamagedError:
-        return data
+    except DamagedError as error:
+        if not data:
+            sentence = f"The compressed file is damaged from its beginning on ({error})."
+            raise UnreadableUpload(Finding("damaged", "", sentence)) from error
     return data
 
 
@@ -224,20 +232,60 @@ def _decompressor(file: IO[bytes], head: bytes) -> _Readable:
     if head.startswith(GZIP_MAGIC):
         return gzip.GzipFile(fileobj=file)
     if head.startswith(ZSTD_MAGICS):
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW)
-        return decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+        return _ZstdFile(file)
     return file
+
+
+class _ZstdFile:
+    """Unpacks zstd frames. The library's own reader takes a cut frame for the end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._is_whole = _ends_with_whole_frame(file)
+        file.seek(0)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW)
+        self._reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes. Raises EOFError where the last frame is cut."""
+        data = self._reader.read1(size)
+        if not data and size and not self._is_whole:
+            raise EOFError("the last zstd frame is cut short")
+        return data
+
+
+def _ends_with_whole_frame(file: IO[bytes]) -> bool:
+    """Walks the headers of frames and blocks (RFC 8878, section 3) to the end of the file."""
+    size = file.seek(0, 2)
+    position = 0
+    while position < size:
+        file.seek(position)
+        head = file.read(_ZSTD_HEAD_BYTES)
+        if head[:4] in ZSTD_MAGICS[1:]:
+            position += 8 + int.from_bytes(head[4:8], "little")
+            continue
+        try:
+            parameters = zstandard.get_frame_parameters(head)
+            position += zstandard.frame_header_size(head)
+        except zstandard.ZstdError:
+            return not ZSTD_MAGICS[0].startswith(head[:4])  # else the reader names what it is
+        is_last = False
+        while not is_last:
+            file.seek(position)
+            block = int.from_bytes(file.read(3), "little")
+            is_run = block >> 1 & 3 == 1
+            is_last = bool(block & 1)
+            position += 3 + (1 if is_run else block >> 3)
+            if position > size or (block == 0 and position >= size):
+                return False
+        position += 4 * parameters.has_checksum
+    return position == size
 
 
 def _unpacked_head(path: Path, head: bytes, limits: Limits) -> bytes:
     if not head.startswith((GZIP_MAGIC, *ZSTD_MAGICS)):
         return head
     budget = _Budget("inflated_bytes", limits.inflated_bytes)
-    unpacked = head_of(Member("", lambda: _opened(path, budget)), HEAD_BYTES)
-    if not unpacked:
-        sentence = "The compressed file is empty or damaged from its beginning on."
-        raise UnreadableUpload(Finding("damaged", "", sentence))
-    return unpacked
+    return head_of(Member("", lambda: _opened(path, budget)), HEAD_BYTES)
 
 
 def _is_tar(head: bytes) -> bool:
@@ -270,10 +318,7 @@ class _Listing:
     def count(self) -> int:
         self.n_entries += 1
         if self.n_entries > self.limits.archive_members:
-            raise TooLarge(
-                "archive_members",
-                f"The archive has too many members (max {self.limits.archive_members}).",
-            )
+            raise _too_many_members(self.limits)
         return self.n_entries - 1
 
     def add(self, name: str, position: int, fault: str | None) -> None:
@@ -357,20 +402,27 @@ def _check_zip_size(path: Path, limits: Limits) -> None:
         file.seek(max(size - _END_BYTES - 0xFFFF, 0))
         tail = file.read()
         at = tail.rfind(_END_SIGNATURE)
-        if at < 0 or at + _END_BYTES > len(tail):
+        if at < 0:
             return  # Python's reader says that it is damaged
+        end = size - len(tail) + at
         central_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
-        n_entries = int.from_bytes(tail[at + 10 : at + 12], "little")
-        most = limits.archive_members
-        is_zip64 = n_entries == 0xFFFF or central_bytes == 0xFFFFFFFF
-        end = max(size - len(tail), 0) + at
-        central_bytes = end if is_zip64 else central_bytes
-        file.seek(max(end - central_bytes, 0))
+        file.seek(max(end - _LOCATOR_BYTES, 0))
+        locator = file.read(_LOCATOR_BYTES)
+        if locator.startswith(_LOCATOR_SIGNATURE):
+            end = int.from_bytes(locator[8:16], "little")
+            file.seek(min(end, size))
+            central_bytes = int.from_bytes(file.read(56)[40:48], "little")
+        file.seek(min(max(end - central_bytes, 0), size))
         counted = 0
-        while counted <= most and _next_central(file):
+        while _next_central(file):
             counted += 1
-        if n_entries > most or counted > most:
-            raise TooLarge("archive_members", f"The archive has too many members (max {most}).")
+            if counted > limits.archive_members:
+                raise _too_many_members(limits)
+
+
+def _too_many_members(limits: Limits) -> TooLarge:
+    sentence = f"The archive has too many members (max {limits.archive_members})."
+    return TooLarge("archive_members", sentence)
 
 
 def _next_central(file: IO[bytes]) -> bool:

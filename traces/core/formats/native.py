@@ -40,8 +40,8 @@ from traces.core.records import (
     VerdictValue,
 )
 from traces.core.strict_json import StrictJsonError, decoded, loads_tolerant, member_place
-from traces.core.text_marks import count_marks, has_marks
-from traces.core.transcript import path_of
+from traces.core.text_marks import count_marks, has_marks, marked_text
+from traces.core.transcript import counted_trajectory_of
 from traces.core.values import Json, JsonObject
 
 KNOWN_FIELDS: Final = frozenset(
@@ -198,9 +198,9 @@ def _trial(
     messages = _messages(record, options)
     usage = _usage(record, notes)
     status, error = _status(record)
-    path = path_of(messages, options.rejection)
-    if path.n_invalid:
-        sentence = f"The arguments of {path.n_invalid} tool calls are not valid JSON: kept raw."
+    counted = counted_trajectory_of(messages, options.rejection)
+    if counted.n_invalid:
+        sentence = f"The arguments of {counted.n_invalid} tool calls are not valid JSON: kept raw."
         notes.warn("arguments-not-json", "messages", sentence)
     started = instant(record.get("started_at"), "started_at", notes.warn)
     ended = instant(record.get("ended_at"), "ended_at", notes.warn)
@@ -218,9 +218,9 @@ def _trial(
         external_id=optional_identifier(record.get("external_id"), "external_id", limits) or "",
         messages=messages,
         rest=_rest(record),
-        trajectory=path.trajectory,
-        n_tool_calls=path.n_calls,
-        n_rejected=path.n_rejected,
+        trajectory=counted.trajectory,
+        n_tool_calls=counted.n_calls,
+        n_rejected=counted.n_rejected,
         verdicts=verdicts,
         cost_usd=amount(usage.get("cost_usd"), "usage.cost_usd", notes.warn, most=MOST_COST),
         input_tokens=token_count(usage.get("input_tokens"), "usage.input_tokens", notes.warn),
@@ -280,7 +280,8 @@ def _agent(
     version = optional_identifier(agent.get("version"), "agent.version", limits)
     if version is not None and options.release is not None and version != options.release:
         sentence = (
-            f'agent.version is "{version}", but the upload is for release "{options.release}".'
+            f'agent.version is "{marked_text(version)}", but the upload is for release '
+            f'"{options.release}".'
         )
         raise RefusedError("other-release", "agent.version", sentence)
     name = optional_identifier(agent.get("name"), "agent.name", limits)
@@ -364,7 +365,7 @@ def _note_contradictions(verdicts: Sequence[ParsedVerdict], n_steps: int, notes:
         beyond = [step for step in verdict.cited_steps if not 1 <= step <= n_steps]
         if beyond:
             sentence = (
-                f'The verdict on "{verdict.criterion}" cites step {beyond[0]}, '
+                f'The verdict on "{marked_text(verdict.criterion)}" cites step {beyond[0]}, '
                 f"but the trial has {n_steps} steps."
             )
             notes.warn("cited-step-missing", "verdicts", sentence)
@@ -373,7 +374,7 @@ def _note_contradictions(verdicts: Sequence[ParsedVerdict], n_steps: int, notes:
             or (verdict.value is VerdictValue.FAIL and verdict.score == 1)
         ):
             sentence = (
-                f'The verdict on "{verdict.criterion}" is {verdict.value.value} '
+                f'The verdict on "{marked_text(verdict.criterion)}" is {verdict.value.value} '
                 f"with score {verdict.score}."
             )
             notes.warn("verdict-against-score", "verdicts", sentence)

@@ -15,11 +15,12 @@ from typing import Final, Protocol
 from traces.core.limits import DEFAULT_LIMITS, Limits
 from traces.core.records import Finding
 from traces.core.strict_json import BOM, StrictJsonError, loads
-from traces.core.values import Json
+from traces.core.text_marks import marked_text
 
 BLOCK_BYTES: Final = 256 * 1024
 
 _BLANKS = b" \t\r\n"
+_BLANK_RUN = re.compile(rb"[ \t\r\n]*+")
 _STRING_REST = re.compile(rb'[^"\\]*+(?:\\[\s\S][^"\\]*+)*+')
 _STRING = rb'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
 _TO_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:' + _STRING + rb'[^"\[\]{}]*+)*+')
@@ -56,6 +57,9 @@ def json_lines(stream: Stream, limits: Limits = DEFAULT_LIMITS) -> Iterator[Slic
     while block := stream.read(BLOCK_BYTES):
         *ended, rest = block.split(b"\n")
         for piece in ended:
+            if not piece and not size:
+                offset, number = offset + 1, number + 1
+                continue
             size += len(piece)
             if size <= limits.record_bytes + 2:
                 pending.append(piece)
@@ -138,6 +142,16 @@ class _First:
         return ahead or self._stream.read(size)
 
 
+def stretch(stream: Stream, offset: int, length: int) -> bytes:
+    """The bytes of a stream from an offset on, fewer where it ends."""
+    while offset > 0 and (passed := stream.read(min(offset, BLOCK_BYTES))):
+        offset -= len(passed)
+    data = bytearray()
+    while len(data) < length and (block := stream.read(length - len(data))):
+        data += block
+    return bytes(data)
+
+
 class _BrokenError(Exception):
     """The document itself cannot be followed any further."""
 
@@ -191,7 +205,9 @@ class _Document:
         while True:
             key = self.key()
             if key in seen:
-                raise _BrokenError("duplicate-key", f'Duplicate key "{key[:200]}" at the top.')
+                raise _BrokenError(
+                    "duplicate-key", f'Duplicate key "{marked_text(key[:200])}" at the top.'
+                )
             seen.add(key)
             if len(seen) > self.limits.keys:
                 raise _BrokenError("too-many-keys", f"Too many keys (max {self.limits.keys}).")
@@ -259,7 +275,9 @@ class _Document:
         length = self.offset() - offset
         data = self.held_part()
         if data is None:
-            what = f"Record {number}" if number else f'The value of "{(key or "")[:200]}"'
+            what = (
+                f"Record {number}" if number else f'The value of "{marked_text((key or "")[:200])}"'
+            )
             refusal = _too_large(what, length, self.limits)
             return Slice(number, offset, length, b"", key, refusal)
         return Slice(number, offset, length, data, key)
@@ -310,11 +328,9 @@ class _Document:
     def next_byte(self) -> int | None:
         """The next byte that is not blank, not passed; None at the end of the file."""
         while True:
-            while self.position < len(self.buffer):
-                byte = self.buffer[self.position]
-                if byte not in _BLANKS:
-                    return byte
-                self.position += 1
+            self.position = _end_of(_BLANK_RUN, self.buffer, self.position)
+            if self.position < len(self.buffer):
+                return self.buffer[self.position]
             if not self.more():
                 return None
 
@@ -370,8 +386,3 @@ def _end_of(pattern: re.Pattern[bytes], buffer: bytes, position: int) -> int:
     match = pattern.match(buffer, position)
     assert match is not None  # each of the patterns matches the empty text
     return match.end()
-
-
-def parsed(part: Slice, limits: Limits) -> Json:
-    """The JSON value of a part. Raises StrictJsonError."""
-    return loads(part.data, limits)

@@ -39,11 +39,11 @@ def shape_of(member: Member) -> Shape:
 
 
 def _head_behind_blanks(member: Member) -> bytes:
+    head = b""
     with member.open() as stream:
-        while block := stream.read(SNIFFED_BYTES):
-            if block := block.lstrip(_BLANKS):
-                return block
-    return b""
+        while len(head) < SNIFFED_BYTES and (block := stream.read(SNIFFED_BYTES)):
+            head = (head + block).lstrip(_BLANKS)
+    return head
 
 
 def shape_of_head(head: bytes) -> Shape:
@@ -108,9 +108,13 @@ def _shape_of_object(keys: frozenset[str], *, is_one_line: bool) -> Shape | None
         return Shape.TAU_BENCH
     if keys >= {"id", "task_id"} and keys & {"ticks", "termination_reason", "reward_info"}:
         return Shape.TAU2_SIMULATION
-    if keys & {"task_id", "record", "messages"}:
-        return Shape.NATIVE_LINES if is_one_line else None
-    return None
+    return Shape.NATIVE_LINES if is_one_line and _is_native(keys) else None
+
+
+def _is_native(keys: frozenset[str]) -> bool:
+    return bool(keys & {"task_id", "record"}) or (
+        "messages" in keys and bool(keys & {"trial", "agent"})
+    )
 
 
 def _shape_of_array(keys: frozenset[str]) -> Shape | None:
@@ -118,7 +122,7 @@ def _shape_of_array(keys: frozenset[str]) -> Shape | None:
         return Shape.TAU_BENCH
     if keys >= {"id"} and keys & {"user_scenario", "evaluation_criteria"}:
         return Shape.TAU2_TASKS
-    return Shape.NATIVE_DOCUMENT if keys & {"task_id", "record", "messages"} else None
+    return Shape.NATIVE_DOCUMENT if _is_native(keys) else None
 
 
 def _shape_of_lines(text: bytes) -> Shape | None:
@@ -129,9 +133,9 @@ def _shape_of_lines(text: bytes) -> Shape | None:
             keys = frozenset(top_keys(line.lstrip(_BLANKS), 1))
             if "judge_response" in keys:
                 return Shape.JUDGE_LINES
-            if keys & {"task_id", "record", "messages"}:
+            if _is_native(keys):
                 return Shape.NATIVE_LINES
-    if text.startswith(b"{") and frozenset(top_keys(text, 1)) & {"task_id", "record", "messages"}:
+    if text.startswith(b"{") and _is_native(frozenset(top_keys(text, 1))):
         return Shape.NATIVE_DOCUMENT
     return None
 

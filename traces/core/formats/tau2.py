@@ -38,6 +38,7 @@ from traces.core.formats.scanning import Slice, document_parts, record_slices
 from traces.core.formats.tau2_messages import agent_tokens, native_messages
 from traces.core.formats.tau2_voice import messages_of_ticks
 from traces.core.records import Finding, Item, ParsedTask, RunFacts, Source
+from traces.core.text_marks import marked_text
 from traces.core.values import Json, JsonObject
 
 GRADER: Final = "tau2"
@@ -146,7 +147,9 @@ class ResultsReader:
         if isinstance(part, Item):
             yield part
         elif self._top_bytes > self._options.limits.record_bytes:
-            sentence = f'"{(piece.key or "")[:200]}" makes the head of the file too large.'
+            sentence = (
+                f'"{marked_text((piece.key or "")[:200])}" makes the head of the file too large.'
+            )
             yield refused(part.source, "record-too-large", "", sentence)
         elif piece.key not in _SPLIT:
             self._top[piece.key or ""] = part.value
@@ -259,7 +262,7 @@ def native_of(simulation: JsonObject, trial: Json, context: Context = NO_CONTEXT
     """The native record of a simulation."""
     messages = _messages(simulation)
     termination = simulation.get("termination_reason")
-    is_crash = termination in HARNESS_ERRORS
+    is_crash = isinstance(termination, str) and termination in HARNESS_ERRORS
     native: JsonObject = {
         "task_id": simulation.get("task_id"),
         "trial": trial,

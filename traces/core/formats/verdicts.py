@@ -203,7 +203,7 @@ def _cited_steps(raw: JsonObject, place: str, extra: JsonObject, warn: Warn) -> 
     if None in steps:
         place = f"{place}.evidence"
         warn("bad-evidence", place, f"{place} holds something that names no step.")
-    if any(not isinstance(item, dict) or set(item) != {"step"} for item in items):
+    if None in steps or any(not isinstance(item, dict) or set(item) != {"step"} for item in items):
         extra["evidence"] = evidence
     return tuple(step for step in steps if step is not None)
 
