@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -48,6 +47,7 @@ from traces.core.records import (
 from traces.core.text_marks import clean_text
 from traces.core.transcript import Rejection
 from traces.models import (
+    Door,
     LineOutcome,
     Release,
     Run,
@@ -58,6 +58,7 @@ from traces.models import (
     UploadState,
     User,
 )
+from traces.selectors.reading_limits import reading_limits
 from traces.selectors.rules import rules_of
 from traces.selectors.trials import trials_by_external_id, trials_by_key
 from traces.services import work
@@ -163,7 +164,7 @@ def _read(upload: Upload) -> None:
     options = ReadOptions(
         format=upload.format_asked,
         release=release.name if release else None,
-        limits=settings.EVALSITE_LIMITS,
+        limits=reading_limits(Door(upload.door)),
         rejection=Rejection(prefixes=rules_of(upload.system).rejection.prefixes),
     )
     touched: set[int] = set()

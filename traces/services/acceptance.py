@@ -22,6 +22,7 @@ from traces.core.formats import AUTO, FORMATS, ReadOptions, TooLarge, inflated_s
 from traces.core.records import Finding, UnreadableUpload
 from traces.core.text_marks import clean_text, has_marks
 from traces.models import ApiKey, Door, System, Upload, UploadJob, UploadState, User
+from traces.selectors.reading_limits import reading_limits
 from traces.services.uploads import (
     IdempotencyConflictError,
     StagedFile,
@@ -135,7 +136,7 @@ def _bad_name(sentence: str) -> Refusal:
 
 def _look_at(file: StagedFile, offer: Offer) -> Refusal | None:
     """Whether it is too large unpacked, or nothing that a reader knows."""
-    limits = settings.EVALSITE_LIMITS
+    limits = reading_limits(offer.door)
     most = offer.max_inflated_bytes
     if most is not None:
         limits = replace(limits, inflated_bytes=most, archive_bytes=most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,14 @@ def test_ingest_of_nothing_readable_exits_2(db: None, tmp_path: Path, file: Path
 def test_ingest_of_an_absent_file_makes_no_system(db: None, tmp_path: Path) -> None:
     ingest(tmp_path / "none")
     assert System.objects.count() == 0
+
+
+def test_an_operators_file_may_be_larger_than_an_upload(
+    db: None, file: Path, settings: Any
+) -> None:
+    settings.EVALSITE_LIMITS = replace(settings.EVALSITE_LIMITS, inflated_bytes=100)
+    assert ingest(file)[0] == 0
+    assert Trial.objects.count() == 2
 
 
 def test_ingest_prints_the_ledger_of_several_files_as_json(
