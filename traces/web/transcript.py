@@ -21,6 +21,7 @@ LONG_RESULT = 600
 LONG_ARGUMENTS = 4_000
 PAGE_BYTES = 300_000  # of text on one page as HTML; what comes after is shortened
 _LEAST_PREVIEW = 300
+_LEAST_CHARACTERS = 20
 _MARK_BYTES = 70
 MOST_CELLS = 300
 _ACTORS = {
@@ -42,9 +43,10 @@ class _Budget:
         size = len(text.encode("utf-8", "surrogatepass"))
         most = settings.EVALSITE_PREVIEW_MAX_BYTES
         shown = text if size <= most else _first_bytes(text, most)
-        if self._takes(shown) > self.left:
-            shown = _first_bytes(shown, _LEAST_PREVIEW)
-        self.left -= self._takes(shown)
+        takes, allowed = self._takes(shown), max(_LEAST_PREVIEW, self.left)
+        if takes > allowed:
+            shown = shown[: max(_LEAST_CHARACTERS, len(shown) * allowed // takes)]
+        self.left -= min(takes, allowed)
         is_cut = len(shown) < len(text)
         return pages.TextBlock(
             text=shown,
