@@ -100,24 +100,37 @@ def receive_upload(file: StagedFile, request: UploadRequest, *, now: datetime) -
             return earlier
         identity = uuid.uuid4()
         stored_as = f"{identity.hex[:2]}/{identity.hex}"
-        _keep(file.path, uploads_root() / stored_as)
-        upload = Upload.objects.create(
-            uuid=identity,
-            system=request.system,
-            release=request.release,
-            run_name=request.run_name,
-            format_asked=request.format_asked,
-            file_name=clean_text(request.file_name)[-255:] or "upload",
-            size=file.size,
-            sha256=file.sha256,
-            stored_as=stored_as,
-            door=request.door.value,
-            idempotency_key=request.idempotency_key,
-            received_at=now,
-            by=request.by,
-            api_key=request.api_key,
-        )
-        UploadJob.objects.create(upload=upload, touched_at=now)
+        final = uploads_root() / stored_as
+        _keep(file.path, final)
+        try:
+            upload = _record(file, request, identity=identity, stored_as=stored_as, now=now)
+        except BaseException:
+            # Nothing is committed yet, so no row can name the file.
+            final.unlink(missing_ok=True)
+            raise
+    return upload
+
+
+def _record(
+    file: StagedFile, request: UploadRequest, *, identity: uuid.UUID, stored_as: str, now: datetime
+) -> Upload:
+    upload = Upload.objects.create(
+        uuid=identity,
+        system=request.system,
+        release=request.release,
+        run_name=request.run_name,
+        format_asked=request.format_asked,
+        file_name=clean_text(request.file_name)[-255:] or "upload",
+        size=file.size,
+        sha256=file.sha256,
+        stored_as=stored_as,
+        door=request.door.value,
+        idempotency_key=request.idempotency_key,
+        received_at=now,
+        by=request.by,
+        api_key=request.api_key,
+    )
+    UploadJob.objects.create(upload=upload, touched_at=now)
     return upload
 
 
