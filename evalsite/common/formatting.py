@@ -11,12 +11,11 @@ NOTHING = "-"
 _EXACT = Context(prec=200)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _BYTE_UNITS = ("kB", "MB", "GB")
-_THIN_SPACE = "\u202f"
 
 
 def count_text(n: int) -> str:
-    """A whole number with thin spaces between thousands: "12 345"."""
-    return f"{n:,}".replace(",", _THIN_SPACE)
+    """A whole number with commas between thousands: "12,345"."""
+    return f"{n:,}"
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -64,7 +63,7 @@ def money_text(amount: Decimal | None) -> str:
         return "$0.00"
     first_digit = -amount.adjusted()
     places = 2 if first_digit <= 0 else min(max(4, first_digit + 1), 30)
-    text = f"{_rounded(abs(amount), places):,f}".replace(",", _THIN_SPACE)
+    text = f"{_rounded(abs(amount), places):,f}"
     whole, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0").ljust(2, "0")
     return f"{'-' if amount < 0 else ''}${whole}.{fraction}"

@@ -10,60 +10,54 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from evalsite.common import formatting
+from evalsite.common.formatting import (
+    NOTHING,
+    bytes_text,
+    count_text,
+    duration_text,
+    money_text,
+)
+
 register = template.Library()
 
 
 @register.filter
 def thousands(value: int | None) -> str:
-    """A whole number with commas; None reads as a dash."""
-    return "–" if value is None else f"{value:,}"
+    """A whole number with commas between thousands; "-" when not known."""
+    return NOTHING if value is None else count_text(value)
 
 
 @register.filter
 def counted(value: int, words: str) -> str:
     """A number with its noun: `{{ 1|counted:"trial,trials" }}` is "1 trial"."""
     one, _, many = words.partition(",")
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
+    return formatting.counted(value, one, many or None)
 
 
 @register.filter
-def money(value: Decimal | float | None) -> str:
-    """US dollars: three decimals below one dollar, two from there on; None reads as a dash."""
-    if value is None:
-        return "–"
-    return f"${value:,.2f}" if abs(value) >= 1 else f"${value:.3f}"
+def money(value: Decimal | None) -> str:
+    """US dollars; "-" when not known."""
+    return money_text(value)
 
 
 @register.filter
-def duration(value: Decimal | float | None) -> str:
-    """Seconds as people say them: "0.4 s", "84 s", "12 min", "3.5 h"; None reads as a dash."""
-    if value is None:
-        return "–"
-    if value < 10:
-        return f"{value:.1f} s"
-    if value < 120:
-        return f"{value:.0f} s"
-    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
+def duration(value: Decimal | None) -> str:
+    """Seconds as people say them: "0.4 s", "3 min 20 s"; "-" when not known."""
+    return duration_text(value)
 
 
 @register.filter
 def data_size(value: int | None) -> str:
-    """Bytes as "512 B", "1.2 kB", "3.4 MB"; None reads as a dash."""
-    if value is None:
-        return "–"
-    size = float(value)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{value} B" if unit == "B" else f"{size:.1f} {unit}"
+    """Bytes as "512 B", "1.2 kB", "3.4 MB"; "-" when not known."""
+    return NOTHING if value is None else bytes_text(value)
 
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """A time in UTC, to the minute, that machines can read too; None reads as a dash."""
+    """A time in UTC, to the minute, that machines can read too; "-" when not known."""
     if value is None:
-        return "–"
+        return NOTHING
     utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{} UTC">{}</time>',

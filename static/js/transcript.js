@@ -57,7 +57,8 @@ document.addEventListener("click", (event) => {
 });
 
 const openCited = () => {
-  const place = document.getElementById(location.hash.slice(1));
+  const asked = new URLSearchParams(location.search).get("step");
+  const place = document.getElementById(location.hash.slice(1) || `step-${asked}`);
   const step = place?.closest("[data-step]");
   if (!step) return;
   for (const details of place.querySelectorAll("details.long")) details.open = true;

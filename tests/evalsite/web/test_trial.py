@@ -184,7 +184,7 @@ def test_a_long_trial_comes_in_pages(client: Client, cast: Cast) -> None:
     assert middle.pager.previous_url == f"{path}?from=1"
     assert beyond.steps[-1].number == 450
     assert (
-        beyond.notices[-1].sentence == "There is no step 9\u202f999; the transcript has 450 steps."
+        beyond.notices[-1].sentence == "There is no step 9,999; the transcript has 450 steps."
     )
 
 
