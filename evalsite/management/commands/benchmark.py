@@ -42,6 +42,10 @@ class Command(BaseCommand):
         ingest.add_argument(
             "--profile", action="store_true", help="also name the dearest functions"
         )
+        pages = kinds.add_parser("pages", help="queries, bytes and server time of the main pages")
+        pages.add_argument("--trials", type=int, default=20_000)
+        pages.add_argument("--tasks", type=int, default=40)
+        pages.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and report."""
@@ -61,7 +65,7 @@ class Command(BaseCommand):
                 seed=options["seed"],
                 profile=profile,
             )
-        self._write(result, _ingest_report(result), json=options["json"])
+        self._write(result, ingest_report(result), json=options["json"])
         if profile:
             text = io.StringIO()
             pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(40)
@@ -87,7 +91,8 @@ def _page_report(result: PageResult) -> str:
     )
 
 
-def _ingest_report(result: IngestResult) -> list[str]:
+def ingest_report(result: IngestResult) -> list[str]:
+    """The lines that a person reads."""
     rate = result.trials_per_second
     lines = [
         (

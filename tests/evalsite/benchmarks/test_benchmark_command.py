@@ -1,11 +1,16 @@
-"""The benchmark measures the real way in, on a database of its own."""
+"""The benchmark measures the real way in and the real pages, on a database of its own."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
+
+from evalsite.benchmarks.bare import BareLimit
+from evalsite.benchmarks.ingest import IngestResult
+from evalsite.management.commands.benchmark import ingest_report
 
 
 def run(capsys: pytest.CaptureFixture[str], blocker: Any, *arguments: str) -> str:
@@ -14,36 +19,67 @@ def run(capsys: pytest.CaptureFixture[str], blocker: Any, *arguments: str) -> st
     return capsys.readouterr().out
 
 
-def test_benchmark_ingest_reports_rate_limit_and_rest(
+def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
+    result = IngestResult(
+        n_trials=1000,
+        n_verdicts=4000,
+        n_bytes=20_000_000,
+        seconds=2.0,
+        processor_seconds=1.5,
+        stages={"read": 0.5, "store": 1.0},
+        bare=(BareLimit("made", 1.0, 0.7),),
+        peak_bytes=150_000_000,
+        base_bytes=90_000_000,
+        database_bytes={"traces_trial": 500_000, "traces_transcriptchunk": 5_000_000},
+    )
+
+    assert ingest_report(result) == [
+        "1\u202f000 trials, 4\u202f000 verdicts, 20.0 kB a trial",
+        "committed and queryable: 2.00 s, 500 trials a second (processor 1.50 s)",
+        "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
+        "(processor 0.70 s); reached 50% of it",
+        "where the time goes:",
+        "     1.00 s   50%  store",
+        "     0.50 s   25%  read",
+        "     0.50 s   25%  the rest",
+        "peak memory: 150.0 MB (90.0 MB before the first record)",
+        "database: 5.5 kB a trial",
+        "     5.0 kB a trial  traces_transcriptchunk",
+        "      500 B a trial  traces_trial",
+    ]
+
+
+def test_benchmark_ingest_leaves_the_installed_database_alone(
     capsys: pytest.CaptureFixture[str], django_db_blocker: Any
 ) -> None:
     name = connection.settings_dict["NAME"]
+    arguments = ["--trials", "4", "--tasks", "2", "--rounds", "2", "--json", "--profile"]
 
-    report = run(capsys, django_db_blocker, "ingest", "--trials", "30", "--tasks", "5")
+    text = run(capsys, django_db_blocker, "ingest", *arguments)
 
     assert connection.settings_dict["NAME"] == name
-    lines = report.splitlines()
-    assert lines[0].startswith("30 trials, ")
-    assert lines[1].startswith("committed and queryable: ")
-    assert [line.split(":")[0] for line in lines[2:5]] == [
-        "bare limit, parse, compress and COPY the same rows",
-        "bare limit, parse and COPY the same rows as ready-made bytes",
-        "bare limit, parse and COPY each record as jsonb",
-    ]
-    assert "where the time goes:" in lines
-
-
-def test_benchmark_ingest_as_json_with_profile(
-    capsys: pytest.CaptureFixture[str], django_db_blocker: Any
-) -> None:
-    arguments = ["ingest", "--trials", "4", "--tasks", "2", "--rounds", "2", "--json", "--profile"]
-
-    text = run(capsys, django_db_blocker, *arguments)
-
     result, end = json.JSONDecoder().raw_decode(text)
-    assert (result["n_trials"], {bare["name"] for bare in result["bare"]}) == (
+    assert (result["n_trials"], [bare["name"] for bare in result["bare"]]) == (
         4,
-        {"made", "ready", "records"},
+        ["made", "ready", "records"],
     )
     assert result["database_bytes"]["traces_trial"] > 0
     assert "function calls" in text[end:]
+
+
+def test_benchmark_pages_reports_queries_bytes_and_time(
+    capsys: pytest.CaptureFixture[str], django_db_blocker: Any
+) -> None:
+    report = run(capsys, django_db_blocker, "pages", "--trials", "10", "--tasks", "2")
+
+    lines = report.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        "tasks page",
+        "task page",
+        "trial page",
+        "receipt",
+    ]
+    for line in lines:
+        found = re.search(r": 200, (\d+) queries \((\d+) with 3 trials\), .* times the bare", line)
+        assert found, line
+        assert found[1] == found[2]
