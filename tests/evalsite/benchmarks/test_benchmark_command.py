@@ -36,8 +36,10 @@ def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
     assert ingest_report(result) == [
         "1\u202f000 trials, 4\u202f000 verdicts, 20.0 kB a trial",
         "committed and queryable: 2.00 s, 500 trials a second (processor 1.50 s)",
-        "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
-        "(processor 0.70 s); reached 50% of it",
+        (
+            "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
+            "(processor 0.70 s); reached 50% of it"
+        ),
         "where the time goes:",
         "     1.00 s   50%  store",
         "     0.50 s   25%  read",
