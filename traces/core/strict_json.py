@@ -133,7 +133,7 @@ def _parsed(text: str, limits: Limits, *, constants_allowed: bool) -> Json:
         raise _first_fault(text, limits, constants_allowed) or _without_place(
             error, limits
         ) from None
-    if _is_deep(value, limits.depth):
+    if _may_be_deep(text, limits.depth) and _is_deep(value, limits.depth):
         raise _first_fault(text, limits, constants_allowed) or _too_deep("", limits)
     if _may_hold_long_integer(text, limits):
         fault = _first_fault(text, limits, constants_allowed)
@@ -194,6 +194,11 @@ def _is_out_of_range(text: str, most_digits: int) -> bool:
         # An exponent of this size in a Decimal would make int() of it run for hours.
         bool(exponent) and (len(exponent) > 9 or abs(int(exponent)) > most_digits)
     )
+
+
+def _may_be_deep(text: str, most: int) -> bool:
+    # Counting pays for the many small texts, such as arguments; a large one holds enough anyway.
+    return len(text) > 2000 or text.count("{") + text.count("[") > most
 
 
 def _is_deep(value: Any, most: int) -> bool:

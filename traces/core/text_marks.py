@@ -27,6 +27,22 @@ _UNSEEN: Final = (
 _MARKED = re.compile(f"[{_UNSEEN}]|(?<![\U0001f000-\U0001faff\ufe0f\u2600-\u27bf])\u200d|\r(?!\n)")
 _MAY_BE_MARKED = re.compile(f"[{_UNSEEN}\u200d\r]")  # a single class is searched for faster
 _UNSEEN_YET_PRINTABLE: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+# The same characters in the bytes of a JSON text, as an escape or raw.
+_ESCAPED_MARK = re.compile(
+    rb"\\(?:[bf]|r(?!\\n)"
+    rb"|u(?:00(?:[01][0-9a-fA-F]|7[fF]|[89][0-9a-fA-F]|[aA][dD])|034[fF]|061[cC]|115[fF]|1160"
+    rb"|17[bB][45]|180[b-fB-F]|200[b-fB-F]|202[89a-eA-E]|206|3164|[fF][eE][fF][fF]|[fF][fF][aAfF]"
+    rb"|[dD][bB]4|[dD]834\\u[dD][dD]7"
+    rb"|[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"  # half of a pair
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F]))"
+)
+_RAW_MARK = re.compile(
+    rb"\xe2(?:\x80[\x8b-\x8f\xa8-\xae]|\x81[\xa0-\xaf])|\xc2[\x80-\x9f\xad]|\xcd\x8f|\xd8\x9c"
+    rb"|\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])|\xe3\x85\xa4"
+    rb"|\xef(?:\xbb\xbf|\xbe\xa0|\xbf[\xb9-\xbb\xbe\xbf])|\xf0\x9d\x85[\xb3-\xba]|\xf3\xa0"
+)
+_ASCII: Final = bytes(range(0x80))
+_ESCAPES_AS_ONE: Final = bytes.maketrans(b"bfr", b"uuu")
 _PLANE_14: Final = b"\xf3\xa0"  # starts tag characters and variation selectors in UTF-8
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -97,6 +113,16 @@ def _has_printable_mark(text: str) -> bool:
     if any(map(text.__contains__, _UNSEEN_YET_PRINTABLE)):
         return True
     return _PLANE_14 in text.encode()
+
+
+def may_hold_marks(data: bytes) -> bool:
+    """Whether a JSON text in UTF-8 can hold a text that gets marks. Quick, and never wrong on no."""
+    if b"\x7f" in data:
+        return True
+    # One search for the four escapes that matter; most texts have none of them.
+    if b"\\u" in data.translate(_ESCAPES_AS_ONE) and _ESCAPED_MARK.search(data) is not None:
+        return True
+    return not data.isascii() and _RAW_MARK.search(data.translate(None, _ASCII)) is not None
 
 
 def count_marks(text: str) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import unicodedata
 from decimal import Decimal
 
@@ -17,6 +18,7 @@ from traces.core.text_marks import (
     has_lone_surrogate,
     has_marks,
     marked_text,
+    may_hold_marks,
     visible,
 )
 
@@ -68,6 +70,26 @@ def test_has_marks_every_control_and_format_character_is_marked() -> None:
         *(f"{code:04X}" for code in range(0x13430, 0x13460)),
         *(f"{code:04X}" for code in range(0x1BCA0, 0x1BCA4)),
     }  # fmt: skip
+
+
+def test_may_hold_marks_sees_every_character_raw_and_escaped() -> None:
+    for code in range(0x110000):
+        if has_marks(chr(code)):
+            assert may_hold_marks(json.dumps(chr(code)).encode()), hex(code)
+            if not 0xD800 <= code < 0xE000 and code >= 0x20:
+                assert may_hold_marks(chr(code).encode()), hex(code)
+
+
+@given(ANY_TEXT)
+def test_may_hold_marks_is_never_wrong_on_no(text: str) -> None:
+    for data in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        if data.isascii() or not has_lone_surrogate(data):
+            assert may_hold_marks(data.encode()) or not has_marks(text)
+
+
+def test_may_hold_marks_usual_texts_do_not() -> None:
+    assert not may_hold_marks("plain “quoted” – naïve £5 日本語 👍".encode())
+    assert not may_hold_marks(json.dumps("plain “quoted” – naïve £5 日本語 👍\r\n").encode())
 
 
 def test_has_marks_line_ends_are_none() -> None:

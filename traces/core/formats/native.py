@@ -40,7 +40,7 @@ from traces.core.records import (
     VerdictValue,
 )
 from traces.core.strict_json import StrictJsonError, decoded, loads_tolerant, member_place
-from traces.core.text_marks import count_marks, has_marks, marked_text
+from traces.core.text_marks import count_marks, has_marks, marked_text, may_hold_marks
 from traces.core.transcript import counted_trajectory_of
 from traces.core.values import Json, JsonObject
 
@@ -73,10 +73,6 @@ _APART: Final = frozenset(("messages", "verdicts"))
 _MEASURES = re.compile(
     r"usage\.(?:cost_usd|[a-z_]*tokens)\Z|verdicts\[[0-9]+\]\.(?:score|cost|cost_usd)\Z"
 )
-_ESCAPED_MARK = re.compile(
-    r"\\u(?:00(?:[01][0-9a-fA-F]|7[fF]|[89][0-9a-fA-F]|[aA][dD])|03|06|11|17|18|20[0-6]|3164"
-    r"|[dD][89a-fA-F]|[fF][eE]|[fF][fF])"
-)
 
 
 def read_native(member: Member, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[Item]:
@@ -103,7 +99,7 @@ def item_of_slice(part: Slice, member: str, options: ReadOptions) -> Item:
         record, missing = loads_tolerant(text, is_measure, options.limits)
     except StrictJsonError as error:
         return Item(source, None, (Finding(error.code, error.place, error.sentence),))
-    return item_of(record, source, options, text=text, missing=missing)
+    return item_of(record, source, options, data=part.data, missing=missing)
 
 
 def is_measure(place: str) -> bool:
@@ -116,14 +112,14 @@ def item_of(
     source: Source,
     options: ReadOptions = DEFAULT_OPTIONS,
     *,
-    text: str | None = None,
+    data: bytes | None = None,
     missing: Sequence[str] = (),
     warnings: Sequence[Finding] = (),
     task_digest: bytes | None = None,
 ) -> Item:
     """The item of a parsed native record.
 
-    `text` is the JSON text that it came from, for a quick look whether it can hold unseen
+    `data` is the JSON text that it came from, for a quick look whether it can hold unseen
     characters; `missing` are the measures that were NaN or Infinity; `warnings` come from the
     reader that translated the record.
     """
@@ -137,7 +133,7 @@ def item_of(
         content = _content_of(record, options, notes, task_digest)
     except RefusedError as error:
         return Item(source, None, (error.finding,), tuple(notes.warnings))
-    if text is None or _may_hold_marks(text):
+    if data is None or may_hold_marks(data):
         _note_marks(record, notes)
     return Item(source, content, tuple(notes.refusals), tuple(notes.warnings))
 
@@ -378,16 +374,6 @@ def _note_contradictions(verdicts: Sequence[ParsedVerdict], n_steps: int, notes:
                 f"with score {verdict.score}."
             )
             notes.warn("verdict-against-score", "verdicts", sentence)
-
-
-def _may_hold_marks(text: str) -> bool:
-    if not text.isascii():
-        return has_marks(text) or _has_escaped_mark(text)
-    return "\x7f" in text or _has_escaped_mark(text)
-
-
-def _has_escaped_mark(text: str) -> bool:
-    return "\\u" in text and _ESCAPED_MARK.search(text) is not None
 
 
 def _note_marks(record: JsonObject, notes: _Notes) -> None:

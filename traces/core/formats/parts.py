@@ -17,7 +17,7 @@ class Part:
     """One parsed part of a document."""
 
     source: Source
-    text: str
+    data: bytes
     value: Json
     missing: tuple[str, ...]  # measures that were NaN or Infinity
 
@@ -34,7 +34,7 @@ def part_of(
         value, missing = loads_tolerant(text, is_measure, options.limits)
     except StrictJsonError as error:
         return Item(source, None, (Finding(error.code, error.place, error.sentence),))
-    return Part(source, text, value, missing)
+    return Part(source, piece.data, value, missing)
 
 
 def refused(source: Source, code: str, place: str, sentence: str) -> Item:

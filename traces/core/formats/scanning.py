@@ -176,10 +176,11 @@ class _Document:
 
     def parts(self) -> Iterator[Slice]:
         try:
-            first = self.next_byte()
-            if self.base + self.position == 0 and self.buffer.startswith(BOM):
+            while len(self.buffer) < len(BOM) and self.more():
+                pass
+            if self.buffer.startswith(BOM):
                 self.position = len(BOM)
-                first = self.next_byte()
+            first = self.next_byte()
             if first == _OPEN_LIST:
                 yield from self.elements(None)
             elif first == _OPEN_OBJECT:

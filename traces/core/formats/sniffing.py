@@ -127,17 +127,16 @@ def _shape_of_array(keys: frozenset[str]) -> Shape | None:
 
 def _shape_of_lines(text: bytes) -> Shape | None:
     """Native lines behind lines that cannot be read, or one native record over several lines."""
-    lines = text.split(b"\n", MOST_LINES)
-    for line in lines:
-        if line.lstrip(_BLANKS).startswith(b"{"):
-            keys = frozenset(top_keys(line.lstrip(_BLANKS), 1))
-            if "judge_response" in keys:
-                return Shape.JUDGE_LINES
-            if _is_native(keys):
-                return Shape.NATIVE_LINES
-    if text.startswith(b"{") and _is_native(frozenset(top_keys(text, 1))):
-        return Shape.NATIVE_DOCUMENT
-    return None
+    lines = [line.strip(_BLANKS) for line in text.split(b"\n", MOST_LINES)]
+    keys_by_line = {line: frozenset(top_keys(line, 1)) for line in lines if line[:1] == b"{"}
+    if any("judge_response" in keys for keys in keys_by_line.values()):
+        return Shape.JUDGE_LINES
+    native = [line for line, keys in keys_by_line.items() if _is_native(keys)]
+    if len(native) > 1 or any(line.endswith(b"}") for line in native):
+        return Shape.NATIVE_LINES
+    if not native and not (text[:1] == b"{" and _is_native(frozenset(top_keys(text, 1)))):
+        return None
+    return Shape.NATIVE_LINES if len(lines) == 1 else Shape.NATIVE_DOCUMENT
 
 
 def _unreadable(code: str, sentence: str) -> UnreadableUpload:

@@ -251,7 +251,7 @@ def _simulation(
         native_of(simulation, number, context),
         part.source,
         options,
-        text=part.text,
+        data=part.data,
         missing=part.missing,
         warnings=() if is_numbered else (_TRIAL_MISSING,),
         task_digest=context.task_digests.get(task_id),

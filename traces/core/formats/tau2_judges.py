@@ -59,7 +59,7 @@ def _item(part: Part, options: ReadOptions) -> Item:
     if not entry.get("simulation_id"):
         sentence = "simulation_id is missing: the judgement belongs to no trial."
         return refused(part.source, "missing-field", "simulation_id", sentence)
-    return item_of(native_of(entry), part.source, options, text=part.text, missing=part.missing)
+    return item_of(native_of(entry), part.source, options, data=part.data, missing=part.missing)
 
 
 def native_of(entry: JsonObject) -> JsonObject:

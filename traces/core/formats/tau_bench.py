@@ -103,7 +103,7 @@ def _trial_item(
         native_of(record, task),
         part.source,
         options,
-        text=part.text,
+        data=part.data,
         missing=part.missing,
         warnings=(_DOUBTFUL_TRIAL,) if doubtful else (),
         task_digest=task.digest if task else None,

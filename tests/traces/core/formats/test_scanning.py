@@ -84,6 +84,7 @@ def test_document_parts_object_gives_members_and_split_elements(
 def test_document_parts_split_key_that_is_no_array_is_a_member() -> None:
     assert parts(b'{"s": {"a": 1}}', ("s",)) == [("s", 0, {"a": 1}, True)]
     assert parts(b'\xef\xbb\xbf {"s": []}', ("s",)) == []
+    assert parts(b"\xef\xbb\xbf[1]", step=1) == [(None, 1, 1, True)]
     assert parts(b"{ }") == []
 
 
