@@ -130,7 +130,7 @@ def mean_pass_hat_k(tasks: Iterable[TaskCounts], k: int) -> SuiteMean:
 
     The value is None when there is no such task. One task gives its own pass^k; all passed gives 1.
     """
-    return _mean_over_tasks(tasks, k, pass_hat_k)
+    return _mean_over_tasks(tasks, k, lambda _, c: comb(c, k))
 
 
 def mean_pass_at_k(tasks: Iterable[TaskCounts], k: int) -> SuiteMean:
@@ -138,21 +138,30 @@ def mean_pass_at_k(tasks: Iterable[TaskCounts], k: int) -> SuiteMean:
 
     The value is None when there is no such task. One task gives its own pass@k; all passed gives 1.
     """
-    return _mean_over_tasks(tasks, k, pass_at_k)
+    return _mean_over_tasks(tasks, k, lambda n, c: comb(n, k) - comb(n - c, k))
 
 
 def _mean_over_tasks(
-    tasks: Iterable[TaskCounts], k: int, estimate: Callable[[int, int, int], Fraction | None]
+    tasks: Iterable[TaskCounts], k: int, favourable: Callable[[int, int], int]
 ) -> SuiteMean:
-    values: list[Fraction] = []
+    """The mean of favourable / C(n,k) over tasks with n >= k.
+
+    Tasks with the same n share a denominator: whole numbers are added, a fraction is made for each
+    n alone, as fractions of large numbers are dear.
+    """
     left_out: list[str] = []
+    sums: dict[int, int] = {}
+    n_tasks = 0
     for task in tasks:
-        value = estimate(task.counts.graded, task.counts.passed, k)
-        if value is None:
+        n, c = task.counts.graded, task.counts.passed
+        _check_counts(n, c, k)
+        if n < k:
             left_out.append(task.task)
         else:
-            values.append(value)
-    return SuiteMean(_mean(values), len(values), tuple(left_out))
+            n_tasks += 1
+            sums[n] = sums.get(n, 0) + favourable(n, c)
+    total = sum((Fraction(part, comb(n, k)) for n, part in sums.items()), Fraction(0))
+    return SuiteMean(total / n_tasks if n_tasks else None, n_tasks, tuple(left_out))
 
 
 def pass_hat_k_range(tasks: Iterable[TaskCounts], k: int) -> Range | None:

@@ -319,3 +319,18 @@ def test_pass_k_properties(n: int, data: st.DataObject) -> None:
     assert 0 <= hat <= Fraction(c, n) <= at <= 1
     assert (at == 0) == (c == 0)
     assert (hat == 1) == (c == n)
+
+
+@given(
+    st.lists(
+        st.integers(0, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), max_size=6
+    ),
+    st.integers(1, 13),
+)
+def test_means_are_the_means_of_the_tasks(counts: list[tuple[int, int]], k: int) -> None:
+    tasks = [task(str(number), c, n) for number, (n, c) in enumerate(counts)]
+
+    for mean, estimate in ((mean_pass_hat_k, pass_hat_k), (mean_pass_at_k, pass_at_k)):
+        values = [value for n, c in counts if (value := estimate(n, c, k)) is not None]
+        expected = sum(values, Fraction(0)) / len(values) if values else None
+        assert mean(tasks, k).value == expected
