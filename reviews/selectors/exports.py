@@ -296,7 +296,7 @@ def _cell(value: object) -> str | int | Decimal | None:
         case bool():
             return "yes" if value else "no"
         case Decimal():
-            return Decimal(format(plain_decimal(value) or Decimal(0), "f"))
+            return plain_decimal(value)
         case datetime():
             return value.isoformat()
         case list():
@@ -304,7 +304,7 @@ def _cell(value: object) -> str | int | Decimal | None:
         case None | int() | str():
             return value
         case _:
-            return str(value)
+            raise TypeError(f"no column holds {type(value).__name__}")
 
 
 def _final_agent_message(chunks: Sequence[bytes]) -> str:

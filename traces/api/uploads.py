@@ -174,7 +174,7 @@ class UploadCreate(ApiView):
         ],
         responses={
             202: ReceiptSerializer,
-            **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 429, 503), _PROBLEM),
+            **dict.fromkeys((400, 401, 403, 404, 409, 411, 413, 415, 429, 503), _PROBLEM),
         },
     )
     def post(self, request: Request) -> Response:

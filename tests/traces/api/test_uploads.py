@@ -455,6 +455,16 @@ def test_a_broken_multipart_body_answers_400(client: Client, cast: Cast) -> None
     assert [answer.status_code for answer in (broken, no_boundary, no_file)] == [400, 400, 400]
 
 
+def test_a_multipart_body_is_not_encoded_and_has_few_fields(client: Client, cast: Cast) -> None:
+    headers = header(cast.system, cast.engineer)
+    file = SimpleUploadedFile("a.jsonl", GOOD)
+    encoded = client.post(URL, {"file": file}, HTTP_CONTENT_ENCODING="gzip", **headers)
+    many = client.post(URL, {f"field{n}": "x" for n in range(2_001)}, **headers)
+
+    assert codes(encoded) == (415, "unknown-encoding")
+    assert codes(many) == (413, "too-large")
+
+
 def test_answers_are_json(client: Client, cast: Cast) -> None:
     answer = client.put(URL, GOOD, **header(cast.system, cast.engineer))
     assert codes(answer) == (405, "method-not-allowed")
