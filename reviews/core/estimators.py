@@ -332,29 +332,37 @@ def known_sum(values: Iterable[Decimal | None]) -> KnownSum:
 def percent(value: Fraction | None, thresholds: Iterable[Fraction] = ()) -> str:
     """A rate for people, to a tenth of a percent: "94.4 %"; "-" for no data.
 
-    What is printed never claims more than the fraction holds: it rounds half up, but never up to a
-    whole percent or to one of `thresholds`, nor down to one of them, and a rate above 0 never
-    reads 0. The comparison itself is always made on the fraction.
+    What is printed never claims more than the fraction holds: it is rounded half up, but never up
+    to a whole percent, and it stands on the same side of each of `thresholds` as the fraction does,
+    with further digits where a tenth cannot show that. A rate above 0 never reads 0. The comparison
+    itself is always made on the fraction.
     """
     if value is None:
         return "-"
-    tenths = value * 1000
-    if 0 < tenths < 1:
+    if 0 < value < Fraction(1, 1000):
         return "< 0.1 %"
-    shown = floor(tenths + Fraction(1, 2))
-    if shown > tenths and (shown % 10 == 0 or _reaches(shown, tenths, thresholds)):
-        shown -= 1
-    elif shown < tenths and _reaches(shown, tenths, thresholds):
-        shown += 1
-    return f"{shown // 10}.{shown % 10} %"
+    others = [threshold for threshold in thresholds if threshold != value]
+    places = 1
+    while (shown := _shown(value, places, others)) is None:
+        places += 1
+    return f"{shown // 10**places}.{shown % 10**places:0{places}} %"
 
 
-def _reaches(shown: int, tenths: Fraction, thresholds: Iterable[Fraction]) -> bool:
-    """Whether printing `shown` would put the rate on, or over, a threshold that it is not on."""
-    low, high = sorted((Fraction(shown), tenths))
-    return any(
-        low <= threshold * 1000 <= high and threshold * 1000 != tenths for threshold in thresholds
-    )
+def _shown(value: Fraction, places: int, thresholds: Sequence[Fraction]) -> int | None:
+    """The rate in units of the last place, nearest first; None when no neighbour will do."""
+    one = 10**places
+    exact = value * 100 * one
+    below: int = floor(exact)
+    above: int = ceil(exact)
+    nearest = (above, below) if 2 * exact >= below + above else (below, above)
+    for shown in nearest:
+        is_whole_too_early = shown > exact and shown % one == 0
+        rate = Fraction(shown, 100 * one)
+        if not is_whole_too_early and all(
+            (rate > t, rate < t) == (value > t, value < t) for t in thresholds
+        ):
+            return shown
+    return None
 
 
 def rate_text(counts: Counts, thresholds: Iterable[Fraction] = ()) -> str:

@@ -283,6 +283,16 @@ def test_percent_keeps_to_its_side_of_a_threshold() -> None:
     assert percent(Fraction(8248, 10000), floor) == "82.4 %"
     assert percent(Fraction(8248, 10000)) == "82.5 %"
     assert percent(Fraction(8242, 10000), floor) == "82.4 %"
+    assert percent(Fraction(825, 1000), floor) == "82.5 %"
+    assert percent(Fraction(1, 3), [Fraction(1, 3)]) == "33.3 %"
+
+
+def test_percent_shows_more_digits_between_two_close_thresholds() -> None:
+    close = [Fraction(1, 500), Fraction(1, 1000)]
+
+    assert percent(Fraction(91, 63334), close) == "0.14 %"
+    assert percent(Fraction(20001, 10**7), close) == "0.3 %"
+    assert percent(Fraction(20001, 10**7), [*close, Fraction(3, 1000)]) == "0.21 %"
 
 
 @given(
@@ -300,7 +310,7 @@ def test_percent_never_reaches_a_threshold_that_the_rate_misses(
     assert abs(shown - value) < Fraction(1, 1000)
     for threshold in [Fraction(1), *thresholds]:
         if value < threshold:
-            assert shown < threshold or shown < value
+            assert shown < threshold
         if value > threshold and threshold in thresholds:
             assert shown > threshold
 
