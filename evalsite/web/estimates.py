@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from reviews.core.estimators import pass_at_k, pass_hat_k
 from traces.selectors.task_list import CountedTasks
@@ -22,8 +23,9 @@ class Estimate:
     n_left_out: int  # tasks with fewer than k graded trials
 
 
+@lru_cache(maxsize=256)
 def estimates(
-    tasks: Sequence[CountedTasks], estimate: Callable[[int, int, int], Fraction | None]
+    tasks: tuple[CountedTasks, ...], estimate: Callable[[int, int, int], Fraction | None]
 ) -> tuple[Estimate, ...]:
     """The means for k = 1 to the most graded trials of a task, at most `MOST_K`.
 
@@ -33,12 +35,12 @@ def estimates(
     return tuple(_estimate(tasks, k, estimate) for k in range(1, min(most, MOST_K) + 1))
 
 
-def pass_hat_estimates(tasks: Sequence[CountedTasks]) -> tuple[Estimate, ...]:
+def pass_hat_estimates(tasks: tuple[CountedTasks, ...]) -> tuple[Estimate, ...]:
     """pass^k: the chance that all of k trials pass."""
     return estimates(tasks, pass_hat_k)
 
 
-def pass_at_estimates(tasks: Sequence[CountedTasks]) -> tuple[Estimate, ...]:
+def pass_at_estimates(tasks: tuple[CountedTasks, ...]) -> tuple[Estimate, ...]:
     """pass@k: the chance that at least one of k trials passes."""
     return estimates(tasks, pass_at_k)
 

@@ -8,8 +8,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from traces.models import Release
-
 PAGE_RELEASES = 50
 NO_RELEASE = "no release"
 
@@ -30,8 +28,12 @@ class ReleaseName:
 
 def release_names(system_id: int) -> tuple[ReleaseName, ...]:
     """All releases of a system, newest first."""
-    rows = Release.objects.filter(system_id=system_id).order_by("-pk")
-    return tuple(ReleaseName(*row) for row in rows.values_list("pk", "uuid", "name"))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, uuid, name FROM traces_release WHERE system_id = %s ORDER BY id DESC",
+            [system_id],
+        )
+        return tuple(ReleaseName(*row) for row in cursor.fetchall())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from traces.models import Trial, UploadLine
+from traces.models import Trial
 
 PAGE_UPLOADS = 50
 PAGE_LINES = 100
@@ -137,17 +137,16 @@ def ledger_lines(
     upload_pk: int, *, after: int | None = None, before: int | None = None, n: int = PAGE_LINES
 ) -> LedgerPage:
     """One page of the ledger's lines, in one query."""
-    rows = UploadLine.objects.filter(upload_id=upload_pk)
-    if before is not None:
-        rows = rows.filter(pk__lt=before).order_by("-pk")
-    else:
-        rows = rows.filter(pk__gt=after or 0).order_by("pk")
-    found = [
-        LedgerLine(*row)
-        for row in rows.values_list(
-            "pk", "outcome", "number", "member", "code", "place", "sentence"
-        )[: n + 1]
-    ]
+    backward = before is not None
+    place = (after or 0) if before is None else before
+    sign, way = ("<", "DESC") if backward else (">", "ASC")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, outcome, number, member, code, place, sentence FROM traces_uploadline"
+            f" WHERE upload_id = %s AND id {sign} %s ORDER BY id {way} LIMIT %s",
+            [upload_pk, place, n + 1],
+        )
+        found = [LedgerLine(*row) for row in cursor.fetchall()]
     lines = tuple(reversed(found[:n])) if before is not None else tuple(found[:n])
     has_more = len(found) > n
     if before is not None:

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from evalsite.common.shell import NavGroup, NavItem, Shell, SystemLink
-from traces.models import Member, User
+from traces.models import User
+from traces.selectors.system_list import menu_of_systems
 from traces.web.addresses import Addresses
 
 if TYPE_CHECKING:
@@ -66,17 +67,13 @@ def _group(label: str, current: str, *places: tuple[str, str]) -> NavGroup:
 
 
 def _systems(user: User, *, current: int | None) -> tuple[SystemLink, ...]:
-    rows = (
-        Member.objects.filter(user=user)
-        .order_by("system__name", "pk")
-        .values_list("system_id", "system__name", "system__slug", "role")[:MOST_SYSTEMS]
-    )
+    start = reverse("system-list")
     return tuple(
         SystemLink(
             name=name,
-            href=reverse("task-list", kwargs={"slug": slug}),
+            href=f"{start}systems/{slug}/tasks/",
             detail=role,
             is_current=pk == current,
         )
-        for pk, name, slug, role in rows
+        for pk, name, slug, role in menu_of_systems(user.pk, n=MOST_SYSTEMS)
     )

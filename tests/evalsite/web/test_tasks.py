@@ -189,8 +189,8 @@ def test_estimates_are_the_means_of_the_core(tasks: list[CountedTasks]) -> None:
         for n, task in enumerate(tasks)
     ]
     for found, mean in (
-        (pass_hat_estimates(tasks), mean_pass_hat_k),
-        (pass_at_estimates(tasks), mean_pass_at_k),
+        (pass_hat_estimates(tuple(tasks)), mean_pass_hat_k),
+        (pass_at_estimates(tuple(tasks)), mean_pass_at_k),
     ):
         for each in found:
             expected = mean(singly, each.k)
