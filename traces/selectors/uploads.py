@@ -142,7 +142,8 @@ def ledger_lines(
     sign, way = ("<", "DESC") if backward else (">", "ASC")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, outcome, number, member, code, place, sentence FROM traces_uploadline"
+            "SELECT id, outcome, number, member, code, place, sentence"  # noqa: S608
+            " FROM traces_uploadline"
             f" WHERE upload_id = %s AND id {sign} %s ORDER BY id {way} LIMIT %s",
             [upload_pk, place, n + 1],
         )
