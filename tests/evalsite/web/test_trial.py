@@ -183,9 +183,7 @@ def test_a_long_trial_comes_in_pages(client: Client, cast: Cast) -> None:
     assert (middle.steps[0].number, middle.steps[-1].number) == (201, 400)
     assert middle.pager.previous_url == f"{path}?from=1"
     assert beyond.steps[-1].number == 450
-    assert (
-        beyond.notices[-1].sentence == "There is no step 9,999; the transcript has 450 steps."
-    )
+    assert beyond.notices[-1].sentence == "There is no step 9,999; the transcript has 450 steps."
 
 
 def test_calls_and_results_meet_across_pages(client: Client, cast: Cast) -> None:
