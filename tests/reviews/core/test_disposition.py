@@ -799,16 +799,18 @@ def test_pass_needs_a_counting_pass_on_every_requirement(
             assert not requirement.marks
 
 
-@given(verdict_lists(), any_facts, any_verdict)
-def test_a_further_missing_unknown_or_error_vote_never_makes_a_pass(
-    verdicts: list[GivenVerdict], facts: TrialFacts, further: GivenVerdict
+@given(verdict_lists(), requirement_lists, any_facts, any_verdict)
+def test_a_further_unknown_or_error_never_makes_a_pass(
+    verdicts: list[GivenVerdict],
+    requirements: list[Requirement],
+    facts: TrialFacts,
+    further: GivenVerdict,
 ) -> None:
-    if further.value in (PASS, FAIL):
-        further = replace(further, value=UNKNOWN)
-    more = [*verdicts, replace(further, id="further")]
-    before = disposition_of(facts, requirements_without_contract(verdicts), verdicts)
+    value = further.value if further.value in (UNKNOWN, ERROR) else UNKNOWN
+    more = [*verdicts, replace(further, id="further", value=value)]
+    before = disposition_of(facts, requirements, verdicts)
 
-    after = disposition_of(facts, requirements_without_contract(more), more)
+    after = disposition_of(facts, requirements, more)
 
     assert after.disposition is not Disposition.PASS or before.disposition is Disposition.PASS
 
