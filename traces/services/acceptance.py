@@ -39,7 +39,7 @@ log = logging.getLogger("evalsite.uploads")
 LONGEST_KEY = 255
 RETRY_SECONDS = 10
 LOOKED_AT_RECORDS = 20
-NOT_JSON_CODES = frozenset({"not-json", "cut-short"})
+NOT_JSON_CODES = frozenset({"not-json", "cut-short", "not-utf8", "utf-16"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,19 @@ from traces.models import (
     User,
 )
 from traces.selectors.systems import system_named
-from traces.services.acceptance import Offer, Refusal, accept_upload, file_chunks
+from traces.services.acceptance import (
+    NOT_JSON_CODES,
+    Offer,
+    Refusal,
+    accept_upload,
+    file_chunks,
+)
 from traces.services.people import PeopleError, create_system
 
 ALL_STORED, SOME_REFUSED, NOTHING_READABLE = 0, 1, 2
 _LEDGER = ("received", "stored", "duplicate", "conflict", "refused")
 _MORE = ("trials", "verdicts", "verdicts_refused", "waiting", "warnings")
+_UNREADABLE_CODES = (*NOT_JSON_CODES, "damaged", "refused-member", "unknown-format")
 _PAGE = 1_000
 _WAIT_SECONDS = 0.5
 
@@ -51,8 +58,13 @@ class _Outcome:
 
     @property
     def is_readable(self) -> bool:
-        """Whether a record of it was stored, or is in conflict with one that is."""
-        return not self.sentence and self.counts["refused"] < max(self.counts["received"], 1)
+        """Whether a record of it could be read, if only to be refused."""
+        if self.upload is None or not self.counts["received"]:
+            return False
+        if self.counts["refused"] < self.counts["received"]:
+            return True
+        refused = UploadLine.objects.filter(upload=self.upload, outcome=LineOutcome.REFUSED.value)
+        return refused.exclude(code__in=_UNREADABLE_CODES).exists()
 
     @property
     def is_whole(self) -> bool:

@@ -112,6 +112,15 @@ def test_ingest_of_nothing_readable_exits_2(db: None, tmp_path: Path, file: Path
     assert Trial.objects.count() == 2
 
 
+def test_ingest_of_records_that_are_all_refused_exits_1_and_of_no_json_2(
+    db: None, file: Path
+) -> None:
+    file.write_bytes(jsonl([record("t1", 0, agent={"version": "9"})]))
+    assert ingest(file)[0] == 1
+    file.write_bytes(b'{"task_id": \n' * 30)
+    assert ingest(file)[0] == 2
+
+
 def test_ingest_of_an_absent_file_makes_no_system(db: None, tmp_path: Path) -> None:
     ingest(tmp_path / "none")
     assert System.objects.count() == 0
