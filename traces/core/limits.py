@@ -16,6 +16,7 @@ class Limits:
     record_bytes: int = 16 * MIB
     depth: int = 64  # of nested objects and arrays
     keys: int = 10_000  # per object
+    containers: int = 500_000  # objects and lists in a record: each costs memory beyond its bytes
     steps: int = 200_000  # per trial
     identifier_chars: int = 512
     integer_digits: int = 4_000

@@ -19,6 +19,10 @@ from traces.core.values import Json
 
 BOM: Final = b"\xef\xbb\xbf"
 MOST_TOKENS: Final = 2_000_000  # that the second pass looks at
+MOST_CONSTANTS: Final = 100_000  # that are looked at one by one
+WIDE: Final = 1e30
+MOST_EXPANSION: Final = 4
+MOST_EXPONENT_DIGITS: Final = 2000
 MOST_PLACE_CHARS: Final = 120
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
@@ -32,6 +36,8 @@ _TOKEN = re.compile(
     r"|(?P<end>\Z)"
     r")"
 )
+_EXPONENT = re.compile(r"[eE]\+?([0-9]{1,9})")
+_STRING_OR_OPENING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\[{])', re.DOTALL)
 _CUT_TAIL = re.compile(
     r"[ \t\n\r]*+(?:"
     r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'
@@ -57,6 +63,10 @@ class _RefusedError(ValueError):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class _WideNumberError(ValueError):
+    """The fast parser met a number that is long when it is written out."""
 
 
 class _NonFinite:
@@ -86,7 +96,7 @@ def loads_tolerant(
     try:
         return _parsed(text, limits, constants_allowed=False), ()
     except StrictJsonError as error:
-        if error.code != "not-finite":
+        if error.code != "not-finite" or _n_constants(text) > MOST_CONSTANTS:
             raise
     return _without_constants(_parsed(text, limits, constants_allowed=True), tolerated)
 
@@ -118,6 +128,10 @@ def member_place(parent: str, key: str) -> str:
     return f"{parent}.{key}" if parent else key
 
 
+def _n_constants(text: str) -> int:
+    return text.count("NaN") + text.count("Infinity")
+
+
 def _utf16() -> StrictJsonError:
     return StrictJsonError(
         "utf-16", "", "The text is UTF-16 or UTF-32; only UTF-8 is read. Save it as UTF-8."
@@ -125,9 +139,18 @@ def _utf16() -> StrictJsonError:
 
 
 def _parsed(text: str, limits: Limits, *, constants_allowed: bool) -> Json:
-    decode = _decoder(limits.keys, limits.integer_digits, constants_allowed)
+    if len(text) > limits.containers and _holds_too_many_containers(text, limits):
+        sentence = f"Too many objects and lists (max {limits.containers})."
+        raise StrictJsonError("too-many-values", "", sentence)
     try:
-        value = decode(text)
+        try:
+            value = _decoder(limits.keys, limits.integer_digits, constants_allowed, False)(text)
+        except _WideNumberError:
+            if _stands_for_too_many_digits(text):
+                raise _first_fault(text, limits, constants_allowed) or _too_wide() from None
+            value = _decoder(limits.keys, limits.integer_digits, constants_allowed, True)(text)
+    except StrictJsonError:
+        raise
     except (RecursionError, ValueError) as error:
         # ValueError also stands for an integer with more digits than Python converts.
         raise _first_fault(text, limits, constants_allowed) or _without_place(
@@ -142,6 +165,24 @@ def _parsed(text: str, limits: Limits, *, constants_allowed: bool) -> Json:
     return value
 
 
+def _holds_too_many_containers(text: str, limits: Limits) -> bool:
+    if text.count("{") + text.count("[") <= limits.containers:
+        return False
+    n = sum(1 for match in _STRING_OR_OPENING.finditer(text) if match[1])
+    return n > limits.containers
+
+
+def _stands_for_too_many_digits(text: str) -> bool:
+    """Whether exponents would make the text several times as long where numbers are written out."""
+    exponents = (int(match[1]) for match in _EXPONENT.finditer(text))
+    return sum(exponents) > MOST_EXPANSION * len(text) + MOST_EXPONENT_DIGITS
+
+
+def _too_wide() -> StrictJsonError:
+    sentence = "Number too long: exponents stand for too many digits in a text of this length."
+    return StrictJsonError("number-too-long", "", sentence)
+
+
 def _without_place(error: Exception, limits: Limits) -> StrictJsonError:
     """For a text that the second pass gave up on."""
     if isinstance(error, RecursionError):
@@ -152,7 +193,12 @@ def _without_place(error: Exception, limits: Limits) -> StrictJsonError:
 
 
 @lru_cache(maxsize=16)
-def _decoder(most_keys: int, most_digits: int, constants_allowed: bool) -> Callable[[str], Json]:  # noqa: FBT001 - a cache key
+def _decoder(  # all arguments are one cache key
+    most_keys: int,
+    most_digits: int,
+    constants_allowed: bool,  # noqa: FBT001
+    wide_numbers_allowed: bool,  # noqa: FBT001
+) -> Callable[[str], Json]:
     def to_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         members = dict(pairs)
         if len(members) == len(pairs) <= most_keys:
@@ -161,6 +207,8 @@ def _decoder(most_keys: int, most_digits: int, constants_allowed: bool) -> Calla
 
     def to_number(text: str) -> float | Decimal:
         value = float(text)
+        if not (wide_numbers_allowed or -WIDE < value < WIDE):
+            raise _WideNumberError
         if repr(value) == text:
             return value
         if _is_out_of_range(text, most_digits):
@@ -237,7 +285,7 @@ def _without_constants(
     waiting: list[tuple[Any, str]] = [(value, "")]
     while waiting:
         holder, place = waiting.pop()
-        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+        for key, item in holder.items() if isinstance(holder, dict) else enumerate(holder):
             if item is not _NON_FINITE and item.__class__ not in _CONTAINERS:
                 continue
             at = f"{place}[{key}]" if isinstance(key, int) else member_place(place, key)

@@ -117,6 +117,17 @@ def test_loads_text_number_over_the_limit_is_refused(text: str, place: str) -> N
     assert sentence.startswith("Number too long")
 
 
+def test_loads_text_exponents_may_not_make_a_text_many_times_longer() -> None:
+    assert loads_text("[1e999, -1e300]") == [Decimal("1e999"), -1e300]
+    assert loads_text("[" + "1.5," * 1000 + "1e300]")
+    for text in ("[" + "1e300," * 100 + "1]", "[" + "1e3999," * 100 + "1]", "1e3999"):
+        assert fault(text) == (
+            "number-too-long",
+            "",
+            "Number too long: exponents stand for too many digits in a text of this length.",
+        )
+
+
 def test_loads_text_many_digits_in_a_text_are_no_number() -> None:
     assert loads_text('"' + "9" * 9000 + '"') == "9" * 9000
 
@@ -152,6 +163,15 @@ def test_loads_text_too_many_keys_is_refused() -> None:
     assert loads_text(text, Limits(keys=4))
     assert fault(text, Limits(keys=3)) == (
         "too-many-keys", "a", "An object has too many keys (max 3) at a.",
+    )  # fmt: skip
+
+
+def test_loads_text_too_many_objects_and_lists_are_refused() -> None:
+    limits = Limits(containers=3)
+    assert loads_text('[[],{"a":1}]', limits) == [[], {"a": 1}]
+    assert loads_text('["[[[\\"[["]', limits) == ['[[["[[']
+    assert fault("[[],[],[]]", limits) == (
+        "too-many-values", "", "Too many objects and lists (max 3).",
     )  # fmt: skip
 
 
@@ -207,6 +227,13 @@ def test_loads_tolerant_refuses_everything_else(text: str, code: str, place: str
     with pytest.raises(StrictJsonError) as error:
         loads_tolerant(text, {"usage.cost_usd"}.__contains__)
     assert (error.value.code, error.value.place) == (code, place)
+
+
+def test_loads_tolerant_so_many_constants_are_no_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "MOST_CONSTANTS", 2)
+    assert loads_tolerant("[NaN,-Infinity]", lambda _: True) == ([None, None], ("[0]", "[1]"))
+    with pytest.raises(StrictJsonError):
+        loads_tolerant("[NaN,NaN,NaN]", lambda _: True)
 
 
 def test_member_place_quotes_odd_keys() -> None:
