@@ -34,7 +34,6 @@ from reviews.core.notices import NoticeCode, NoticedTrial, notices_on
 from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
 from traces.core.records import Disposition, GraderKind, TrialStatus, VerdictValue
 from traces.core.text_marks import clean_text, count_marks, marked_text
-from traces.core.transcript import Rejection
 from traces.models import Trial, TrialRecord, Upload
 from traces.selectors.raw_records import raw_record
 from traces.selectors.releases import NO_RELEASE
@@ -43,11 +42,10 @@ from traces.selectors.trajectories import agent_step_numbers
 from traces.selectors.trial_detail import (
     RecordFacts,
     ShownDifference,
-    TranscriptPage,
     TrialDetail,
     message_of,
+    page_of_step,
     record_facts,
-    transcript_page,
     trial_detail,
 )
 from traces.services.uploads import stored_path
@@ -57,8 +55,7 @@ from traces.web.asking import number_in
 from traces.web.downloads import attachment
 from traces.web.rows import STATES, action_words, trial_label
 from traces.web.shell import system_shell
-from traces.web.tool_names import tool_looks
-from traces.web.transcript import TranscriptView, path_strip, tools_in
+from traces.web.transcript import ShownTranscript, shown_transcript
 
 _LONG_RATIONALE = 500
 _LONGEST_RATIONALE = 64_000  # characters
@@ -87,14 +84,16 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         return redirect(_agent_step(found, message, at))
     rules = rules_of(system)
     asked = number_in(request, "step") or number_in(request, "from")
-    transcript = transcript_page(
-        found.pk, asked or 1, rejection=Rejection(prefixes=rules.rejection.prefixes)
-    )
     cards = verdict_cards(found.pk)
     given = tuple(card.given for card in cards)
     record = record_facts(found.pk)
-    looks = tool_looks(tools_in(transcript.steps), rules)
-    view = TranscriptView(here, transcript, looks, _cited(given))
+    transcript = shown_transcript(
+        found.pk,
+        page_of_step(found.pk, asked or 1),
+        trial_url=here,
+        rules=rules,
+        cited=_cited(given),
+    )
     decision = _decision(found, given)
     page = pages.TrialPage(
         shell=system_shell(request.access, section="Trials"),
@@ -103,9 +102,9 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         sub=_sub(found, at),
         disposition=_disposition(decision),
         notices=_notices(found, record, given, asked),
-        cells=path_strip(transcript.steps, looks),
-        tools=tuple(look.key for look in looks.values()),
-        steps=view.steps(),
+        cells=transcript.cells,
+        tools=transcript.tools,
+        steps=transcript.steps,
         n_steps=found.n_messages,
         pager=_pager(transcript, found, here),
         step_action=here,
@@ -134,13 +133,12 @@ def _agent_step(trial: TrialDetail, message: int, at: Addresses) -> str:
     return at.step(trial.uuid, numbers[message - 1])
 
 
-def _cited(verdicts: Sequence[GivenVerdict]) -> dict[int, tuple[str, ...]]:
-    cited: dict[int, tuple[str, ...]] = {}
-    for verdict in verdicts:
-        name = f"{verdict.criterion} by {verdict.grader}"
-        for step in verdict.cited_steps:
-            cited[step] = (*cited.get(step, ()), name)
-    return cited
+def _cited(verdicts: Sequence[GivenVerdict]) -> tuple[tuple[int, str], ...]:
+    return tuple(
+        (step, f"{verdict.criterion} by {verdict.grader}")
+        for verdict in verdicts
+        for step in verdict.cited_steps
+    )
 
 
 def _crumbs(system_name: str, trial: TrialDetail, at: Addresses) -> tuple[Crumb, ...]:
@@ -232,7 +230,7 @@ def _notices(
     return tuple(notices)
 
 
-def _pager(page: TranscriptPage, trial: TrialDetail, here: str) -> Pager:
+def _pager(page: ShownTranscript, trial: TrialDetail, here: str) -> Pager:
     if page.previous is None and page.next is None:
         return Pager()
     words = (
@@ -246,14 +244,14 @@ def _pager(page: TranscriptPage, trial: TrialDetail, here: str) -> Pager:
     )
 
 
-def _cells_note(page: TranscriptPage) -> str:
+def _cells_note(page: ShownTranscript) -> str:
     if page.previous is None and page.next is None:
         return ""
     return f"The agent's steps from {count_text(page.first)} to {count_text(page.last)}."
 
 
 def _verdict(
-    card: VerdictCard, trial: TrialDetail, page: TranscriptPage, here: str
+    card: VerdictCard, trial: TrialDetail, page: ShownTranscript, here: str
 ) -> pages.VerdictRow:
     verdict = card.given
     return pages.VerdictRow(
@@ -316,7 +314,7 @@ def _rationale(text: str, raw_url: str) -> pages.TextBlock | None:
     )
 
 
-def _cited_href(step: int, trial: TrialDetail, page: TranscriptPage, here: str) -> str:
+def _cited_href(step: int, trial: TrialDetail, page: ShownTranscript, here: str) -> str:
     if not 1 <= step <= trial.n_messages:
         return ""
     if page.first <= step <= page.last:

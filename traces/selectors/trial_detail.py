@@ -228,22 +228,29 @@ class TranscriptPage:
     next: int | None
 
 
+@lru_cache(maxsize=1024)
+def page_places(trial_pk: int) -> tuple[int, ...]:
+    """The first step of each page of a transcript, which never changes; in one query."""
+    rows = TranscriptChunk.objects.filter(trial_id=trial_pk).order_by("first_step")
+    return tuple(rows.values_list("first_step", flat=True))
+
+
+def page_of_step(trial_pk: int, step: int) -> int:
+    """The place of the page that holds a step, or of the last page; 0 without any page."""
+    return max(0, bisect_right(page_places(trial_pk), step) - 1)
+
+
 def transcript_page(
-    trial_pk: int, step: int, *, rejection: Rejection = DEFAULT_REJECTION
+    trial_pk: int, at: int, *, rejection: Rejection = DEFAULT_REJECTION
 ) -> TranscriptPage:
-    """The page that holds a step, in two queries.
+    """The page at a place among `page_places`, in one query.
 
     Calls and results are paired across pages. The rest of a long transcript is read only where a
     call on this page has no result on it or beside it.
     """
-    places = list(
-        TranscriptChunk.objects.filter(trial_id=trial_pk)
-        .order_by("first_step")
-        .values_list("first_step", flat=True)
-    )
+    places = page_places(trial_pk)
     if not places:
         return TranscriptPage((), {}, 0, 0, None, None)
-    at = max(0, bisect_right(places, step) - 1)
     beside = places[max(0, at - 1) : at + 2]
     chunks = _contents(trial_pk, beside)
     messages = blobs.unpack(chunks[places[at]])

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from django.conf import settings
 
 from traces.core.canonical import canonical_text
+from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text, count_marks
 from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
-from traces.selectors.trial_detail import TranscriptPage
+from traces.core.transcript import Rejection
+from traces.selectors.trial_detail import TranscriptPage, transcript_page
 from traces.web import pages
-from traces.web.tool_names import MESSAGE_LABEL, ToolLook
+from traces.web.tool_names import MESSAGE_LABEL, ToolLook, tool_looks
 
 LONG_TEXT = 4_000  # characters from which a text is folded at first
 LONG_RESULT = 600
@@ -209,11 +212,6 @@ def _seconds_between(start: str | None, end: str | None) -> Decimal | None:
     return Decimal(f"{seconds:.3f}") if 0 <= seconds < 10**7 else None
 
 
-def tools_in(steps: Sequence[Step]) -> tuple[str, ...]:
-    """The tools that the calls of some steps name, in order of use."""
-    return tuple(dict.fromkeys(call.name for step in steps for call in step.calls))
-
-
 def path_strip(steps: Sequence[Step], looks: Mapping[str, ToolLook]) -> tuple[pages.PathCell, ...]:
     """The agent's own steps as cells that lead to their places on the page."""
     cells: list[pages.PathCell] = []
@@ -240,3 +238,46 @@ def path_strip(steps: Sequence[Step], looks: Mapping[str, ToolLook]) -> tuple[pa
                 )
             )
     return tuple(cells[:MOST_CELLS])
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTranscript:
+    """One page of a transcript, ready to be shown."""
+
+    steps: tuple[pages.TranscriptStep, ...]
+    cells: tuple[pages.PathCell, ...]
+    tools: tuple[pages.ToolKey, ...]
+    first: int  # 0 when the transcript is empty
+    last: int
+    previous: int | None  # the first step of the page before
+    next: int | None
+
+
+@lru_cache(maxsize=64)
+def shown_transcript(
+    trial_pk: int,
+    at: int,
+    *,
+    trial_url: str,
+    rules: RuleSet,
+    cited: tuple[tuple[int, str], ...],
+) -> ShownTranscript:
+    """A page of a transcript, remembered: evidence never changes, and all else is in the key.
+
+    `cited` pairs a step with who cites it.
+    """
+    rejection = Rejection(prefixes=rules.rejection.prefixes)
+    page = transcript_page(trial_pk, at, rejection=rejection)
+    looks = tool_looks(dict.fromkeys(c.name for step in page.steps for c in step.calls), rules)
+    by_step: dict[int, tuple[str, ...]] = {}
+    for step, who in cited:
+        by_step[step] = (*by_step.get(step, ()), who)
+    return ShownTranscript(
+        steps=TranscriptView(trial_url, page, looks, by_step).steps(),
+        cells=path_strip(page.steps, looks),
+        tools=tuple(look.key for look in looks.values()),
+        first=page.first,
+        last=page.last,
+        previous=page.previous,
+        next=page.next,
+    )

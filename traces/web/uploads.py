@@ -306,7 +306,7 @@ def _percent(row: UploadRow) -> int | None:
     """How much is read. Unpacked bytes are counted, so a packed upload gives no percentage."""
     if not row.is_moving:
         return 100
-    if row.bytes_read > row.size or not row.size:
+    if row.state == "received" or row.bytes_read > row.size or not row.size:
         return None
     return min(99, 100 * row.bytes_read // row.size)
 
