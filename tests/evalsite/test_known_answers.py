@@ -11,6 +11,8 @@ import pytest
 from django.core.management import call_command
 
 from evalsite import sample_loader
+from reviews.models import Verdict
+from traces.models import TrialDisposition
 
 pytestmark = pytest.mark.django_db
 
@@ -95,3 +97,39 @@ def test_tau2_airline_five_releases() -> None:
     }
     two = printed("figures", "--system", "pool", *named[:4])
     assert two["n_trials"] == 100
+
+
+def test_four_judges_beside_the_code_check() -> None:
+    sample_loader.load_sample(lambda _: None)
+    answers = expected("expected_judges_tau2_airline.json")
+
+    rows = Verdict.objects.filter(
+        trial__release__name="azure-gpt-4o", criterion__name="outcome"
+    ).values_list(
+        "trial__task__task_id",
+        "grader_version__grader__kind",
+        "grader_version__grader__name",
+        "value",
+    )
+    columns = answers["matrix_columns"]
+    found: dict[str, list[str]] = {}
+    for task, kind, grader, value in rows:
+        name = "code" if kind == "code" else next(c for c in columns[1:] if c in grader)
+        row = found.setdefault(task, [""] * len(columns))
+        assert row[columns.index(name)] == ""
+        row[columns.index(name)] = value
+
+    # Five words that the upstream viewer did not know stand in our table (docs/formats.md).
+    assert found == {
+        task: ["pass" if word == "unrecognised" else word for word in row]
+        for task, row in answers["matrix"].items()
+    }
+    judged = {task: set(row[1:]) for task, row in found.items()}
+    split = {task for task, words in judged.items() if len(words) > 1}
+    missed = {
+        task for task, words in judged.items() if words == {"pass"} and found[task][0] == "fail"
+    }
+    assert split == set(answers["split_items"])
+    assert missed == set(answers["unanimous_pass_but_code_fail"])
+    dispositions = TrialDisposition.objects.filter(trial__release__name="azure-gpt-4o")
+    assert dispositions.filter(value="pass").count() == answers["code_pass"]
