@@ -53,7 +53,9 @@ def _table(figures: SystemFigures) -> list[str]:
         lines.append(
             f"{figures.n_left_out} trials are left out: production, injected fault or split tuning"
         )
-    lines.append("   k    pass^k    pass@k   over tasks   left out, as they have fewer than k trials")
+    lines.append(
+        "   k    pass^k    pass@k   over tasks   left out, as they have fewer than k trials"
+    )
     for k, (hat, at) in enumerate(zip(figures.pass_hat_k, figures.pass_at_k, strict=True), start=1):
         named = ", ".join(map(marked_text, hat.left_out[:_NAMED]))
         more = len(hat.left_out) - _NAMED
