@@ -42,10 +42,9 @@ from traces.core.records import (
     RunFacts,
     Source,
     TrialKey,
-    UnreadableUpload,
+    UnreadableUploadError,
 )
 from traces.core.text_marks import clean_text
-from traces.core.transcript import Rejection
 from traces.models import (
     Door,
     LineOutcome,
@@ -77,6 +76,7 @@ BATCH_RECORDS = 250
 BATCH_BYTES = 4 * 1024 * 1024
 FIGURES_EVERY_SECONDS = 5.0
 MOST_TRIES = 5
+MOST_LINES = 10_000
 
 
 class _AnotherWorkerError(Exception):
@@ -99,7 +99,7 @@ def process_upload(upload_id: int) -> None:
             return
         try:
             _read(upload)
-        except UnreadableUpload as error:
+        except UnreadableUploadError as error:
             _end(upload, UploadState.FAILED, failure=error.finding.sentence)
         except _AnotherWorkerError:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})
@@ -165,7 +165,7 @@ def _read(upload: Upload) -> None:
         format=upload.format_asked,
         release=release.name if release else None,
         limits=reading_limits(Door(upload.door)),
-        rejection=Rejection(prefixes=rules_of(upload.system).rejection.prefixes),
+        rejection=rules_of(upload.system).rejection,
     )
     touched: set[int] = set()
     refreshed = time.monotonic()
@@ -253,22 +253,7 @@ def _store(upload: Upload, batch: Sequence[Item]) -> set[int]:
     ledger = _Ledger()
     store = _Store(upload, ledger, now)
     touched = store.run(batch)
-    UploadLine.objects.bulk_create(
-        [
-            UploadLine(
-                upload=upload,
-                outcome=outcome.value,
-                number=source.number,
-                member=clean_text(source.member)[-512:],
-                offset=source.offset,
-                length=source.length,
-                code=finding.code[:64],
-                place=clean_text(finding.place)[:500],
-                sentence=clean_text(finding.sentence),
-            )
-            for outcome, source, finding in ledger.lines
-        ]
-    )
+    _list_lines(upload, ledger.lines)
     last = batch[-1].source
     upload.job.n_read += len(batch)
     UploadJob.objects.filter(pk=job.pk).update(
@@ -288,6 +273,29 @@ def _store(upload: Upload, batch: Sequence[Item]) -> set[int]:
         n_warnings=F("n_warnings") + ledger.warnings,
     )
     return touched
+
+
+def _list_lines(upload: Upload, lines: Sequence[tuple[LineOutcome, Source, Finding]]) -> None:
+    """Keep the lines that a person should know of, up to a bound; the ledger counts them all."""
+    if not lines:
+        return
+    room = MOST_LINES - UploadLine.objects.filter(upload=upload).count()
+    UploadLine.objects.bulk_create(
+        [
+            UploadLine(
+                upload=upload,
+                outcome=outcome.value,
+                number=source.number,
+                member=clean_text(source.member)[-512:],
+                offset=source.offset,
+                length=source.length,
+                code=finding.code[:64],
+                place=clean_text(finding.place)[:500],
+                sentence=clean_text(finding.sentence),
+            )
+            for outcome, source, finding in lines[: max(room, 0)]
+        ]
+    )
 
 
 class _Store:

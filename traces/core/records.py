@@ -169,7 +169,7 @@ class Item:
     warnings: tuple[Finding, ...] = ()  # stored with the trial
 
 
-class UnreadableUpload(Exception):
+class UnreadableUploadError(Exception):
     """The upload as a whole cannot be read. `finding` says where and why, for people."""
 
     def __init__(self, finding: Finding) -> None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from traces.core.canonical import canonical_text, nfc
+from traces.core.rules import RejectionSettings
 from traces.core.strict_json import StrictJsonError, loads_text
 from traces.core.trajectory import (
     Actor,
@@ -59,14 +60,7 @@ _TEXT_FIELDS: Final = ("text", "reasoning", "thinking", "refusal", "summary", "c
 _ABSENT: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """How a format says that a tool refused a call: a flag decides; without one, the text does."""
-
-    prefixes: tuple[str, ...] = ("Error", "error:", "ERROR:")
-
-
-DEFAULT_REJECTION: Final = Rejection()
+DEFAULT_REJECTION: Final = RejectionSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ NO_ANSWERS: Final[Mapping[tuple[int, int], Answer]] = MappingProxyType({})
 
 def transcript_of(
     messages: Sequence[JsonObject],
-    rejection: Rejection = DEFAULT_REJECTION,
+    rejection: RejectionSettings = DEFAULT_REJECTION,
     *,
     first_number: int = 1,
     answers: Mapping[tuple[int, int], Answer] = NO_ANSWERS,
@@ -126,7 +120,7 @@ def trajectory_of(steps: Sequence[Step]) -> Trajectory:
 
 
 def counted_trajectory_of(
-    messages: Sequence[JsonObject], rejection: Rejection = DEFAULT_REJECTION
+    messages: Sequence[JsonObject], rejection: RejectionSettings = DEFAULT_REJECTION
 ) -> CountedTrajectory:
     """The trajectory of whole messages, the same as by their steps, without building those."""
     paired = _Pairing(rejection).paired(messages, 1)
@@ -185,8 +179,8 @@ class _Pairing:
     Answered calls leave the queues lazily, so that no order of hostile ids makes it quadratic.
     """
 
-    def __init__(self, rejection: Rejection) -> None:
-        self.prefixes = rejection.prefixes
+    def __init__(self, rejection: RejectionSettings) -> None:
+        self.rejection = rejection
         self.by_id: dict[str, list[deque[_Call]]] = {}  # a queue for each message
         self.all = (deque[_Call](), deque[_Call]())  # the agent's, the user's
         self.without_id = (deque[_Call](), deque[_Call]())
@@ -226,7 +220,7 @@ class _Pairing:
         if call is None:
             return
         call.result_step = number
-        is_rejected = _is_error(message, self.prefixes)
+        is_rejected = _is_rejected(message, self.rejection)
         call.outcome = CallOutcome.REJECTED if is_rejected else CallOutcome.COMMITTED
 
     def _answered_by(self, message: JsonObject) -> _Call | None:
@@ -254,11 +248,11 @@ def result_id_of(message: JsonObject) -> str | None:
     return _id_of(message.get("tool_call_id"))
 
 
-def _is_error(message: JsonObject, prefixes: tuple[str, ...]) -> bool:
+def _is_rejected(message: JsonObject, rejection: RejectionSettings) -> bool:
     flag = message.get("is_error")
-    if isinstance(flag, bool):
+    if rejection.use_flag and isinstance(flag, bool):
         return flag
-    return text_of(message.get("content")).startswith(prefixes)
+    return rejection.is_rejection(text_of(message.get("content")), flag=None)
 
 
 def _legacy_call(message: JsonObject) -> Json:

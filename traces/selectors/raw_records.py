@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from traces.core.formats.containers import ByteStream, DamagedError, opened_upload
-from traces.core.records import UnreadableUpload
+from traces.core.records import UnreadableUploadError
 from traces.core.text_marks import clean_text
 from traces.models import Door
 from traces.selectors.reading_limits import reading_limits
@@ -27,7 +27,7 @@ def raw_record(path: Path, *, member: str, offset: int, length: int) -> Iterator
                     with found.open() as stream:
                         yield from _stretch(stream, offset, length)
                     return
-    except (DamagedError, UnreadableUpload):
+    except (DamagedError, UnreadableUploadError):
         return
 
 

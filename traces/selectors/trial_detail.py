@@ -15,9 +15,10 @@ from django.db import connection
 
 from evalsite.common import blobs
 from traces.core.differences import StateDifferences, state_differences
+from traces.core.rules import RejectionSettings
 from traces.core.text_marks import clean_text
 from traces.core.trajectory import Actor, Step
-from traces.core.transcript import DEFAULT_REJECTION, Rejection, transcript_of
+from traces.core.transcript import DEFAULT_REJECTION, transcript_of
 from traces.core.values import Json, JsonObject
 from traces.models import TranscriptChunk, TrialRecord
 
@@ -241,7 +242,7 @@ def page_of_step(trial_pk: int, step: int) -> int:
 
 
 def transcript_page(
-    trial_pk: int, at: int, *, rejection: Rejection = DEFAULT_REJECTION
+    trial_pk: int, at: int, *, rejection: RejectionSettings = DEFAULT_REJECTION
 ) -> TranscriptPage:
     """The page at a place among `page_places`, in one query.
 
@@ -280,7 +281,7 @@ def _contents(trial_pk: int, places: Sequence[int]) -> dict[int, bytes]:
 
 
 def _paired(
-    chunks: dict[int, bytes], places: Sequence[int], rejection: Rejection
+    chunks: dict[int, bytes], places: Sequence[int], rejection: RejectionSettings
 ) -> tuple[Step, ...]:
     messages: list[JsonObject] = [
         message for place in places for message in blobs.unpack(chunks[place])

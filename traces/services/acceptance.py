@@ -19,7 +19,7 @@ from django.db import IntegrityError, transaction
 
 from traces.core.canonical import nfc
 from traces.core.formats import AUTO, FORMATS, ReadOptions, TooLarge, inflated_size, read_upload
-from traces.core.records import Finding, UnreadableUpload
+from traces.core.records import Finding, UnreadableUploadError
 from traces.core.text_marks import clean_text, has_marks
 from traces.models import ApiKey, Door, System, Upload, UploadJob, UploadState, User
 from traces.selectors.reading_limits import reading_limits
@@ -147,7 +147,7 @@ def _look_at(file: StagedFile, offer: Offer) -> Refusal | None:
         return _refusal_of_content(file.path, options)
     except TooLarge as error:
         return Refusal(413, "too-large", error.finding.sentence)
-    except UnreadableUpload as error:
+    except UnreadableUploadError as error:
         return _unreadable(error.finding)
 
 

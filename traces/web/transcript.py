@@ -14,7 +14,6 @@ from traces.core.canonical import canonical_text
 from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text, count_marks
 from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
-from traces.core.transcript import Rejection
 from traces.selectors.trial_detail import TranscriptPage, transcript_page
 from traces.web import pages
 from traces.web.tool_names import MESSAGE_LABEL, ToolLook, tool_looks
@@ -266,7 +265,7 @@ def shown_transcript(
 
     `cited` pairs a step with who cites it.
     """
-    rejection = Rejection(prefixes=rules.rejection.prefixes)
+    rejection = rules.rejection
     page = transcript_page(trial_pk, at, rejection=rejection)
     looks = tool_looks(dict.fromkeys(c.name for step in page.steps for c in step.calls), rules)
     by_step: dict[int, tuple[str, ...]] = {}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traces.core.rules import RejectionSettings
 from traces.core.trajectory import (
     Actor,
     ArgumentsForm,
@@ -19,7 +20,6 @@ from traces.core.trajectory import (
 )
 from traces.core.transcript import (
     Answer,
-    Rejection,
     counted_trajectory_of,
     text_of,
     trajectory_of,
@@ -214,8 +214,10 @@ def test_outcome_a_flag_decides_before_the_text(
 
 def test_outcome_text_convention_is_a_setting() -> None:
     messages = [assistant(call("a")), result("a", "DENIED")]
-    assert outcomes(messages, rejection=Rejection(("DENIED",))) == [("a", REJECTED, 2)]
-    assert outcomes(messages, rejection=Rejection(())) == [("a", COMMITTED, 2)]
+    assert outcomes(messages, rejection=RejectionSettings(prefixes=("DENIED",))) == [
+        ("a", REJECTED, 2)
+    ]
+    assert outcomes(messages, rejection=RejectionSettings(prefixes=())) == [("a", COMMITTED, 2)]
 
 
 def test_transcript_of_a_slice_takes_results_from_outside() -> None:

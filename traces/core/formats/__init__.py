@@ -38,7 +38,7 @@ from traces.core.formats.tau2 import (
 )
 from traces.core.formats.tau2_judges import read_judge_summary, read_raw_judgements
 from traces.core.formats.tau_bench import read_tau_bench
-from traces.core.records import Finding, Item, Source, UnreadableUpload
+from traces.core.records import Finding, Item, Source, UnreadableUploadError
 
 __all__ = [
     "AUTO",
@@ -77,7 +77,7 @@ def read_upload(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[
     """Every record of an upload file, refused ones too, in a fixed order.
 
     Facts and task definitions come before the trials of their file. Memory is bounded by the
-    largest record. Raises UnreadableUpload when nothing can be read, and TooLarge, which is one,
+    largest record. Raises UnreadableUploadError when nothing can be read, and TooLarge, which is one,
     as soon as a limit on the whole upload is passed.
     """
     with opened_upload(path, options.limits) as contents:
@@ -88,7 +88,7 @@ def read_upload(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[
 
 
 def record_bytes(path: Path, source: Source, options: ReadOptions = DEFAULT_OPTIONS) -> bytes:
-    """The bytes of one record as they stand in the upload. Raises UnreadableUpload.
+    """The bytes of one record as they stand in the upload. Raises UnreadableUploadError.
 
     The file is unpacked up to the record; memory is bounded by its length.
     """
@@ -100,14 +100,14 @@ def record_bytes(path: Path, source: Source, options: ReadOptions = DEFAULT_OPTI
                         return stretch(stream, source.offset, source.length)
                 except DamagedError as error:
                     finding = Finding("damaged", "", f"The upload is damaged ({error}).")
-                    raise UnreadableUpload(finding) from error
-    raise UnreadableUpload(Finding("no-member", "", "The upload has no such member."))
+                    raise UnreadableUploadError(finding) from error
+    raise UnreadableUploadError(Finding("no-member", "", "The upload has no such member."))
 
 
 def format_of(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> str:
     """The name of an upload's format; of an archive, that of its first readable member.
 
-    Raises UnreadableUpload.
+    Raises UnreadableUploadError.
     """
     with opened_upload(path, options.limits) as contents:
         if not contents.is_archive:
@@ -115,7 +115,7 @@ def format_of(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> str:
         for member in contents.members:
             try:
                 return READERS[_shape(member, options)][0]
-            except UnreadableUpload as error:
+            except UnreadableUploadError as error:
                 if isinstance(error, TooLarge):
                     raise
         raise _nothing_readable()
@@ -131,7 +131,7 @@ def _shape(member: Member, options: ReadOptions) -> Shape:
     name = READERS[shape][0]
     if options.format not in (AUTO, name):
         sentence = f"The file is in the format {name}, not {options.format}."
-        raise UnreadableUpload(Finding("other-format", "", sentence))
+        raise UnreadableUploadError(Finding("other-format", "", sentence))
     return shape
 
 
@@ -167,7 +167,7 @@ def _members_items(contents: Contents, options: ReadOptions) -> Iterator[Item]:
     for member in contents.members:
         try:
             shapes.append((member, _shape(member, options)))
-        except UnreadableUpload as error:
+        except UnreadableUploadError as error:
             if isinstance(error, TooLarge):
                 raise
             refused.append(Item(Source(0, member.name), None, (error.finding,)))
@@ -201,6 +201,6 @@ def _context_for(member: Member, contexts: Mapping[str, Context]) -> Context:
     return next(iter(contexts.values())) if len(contexts) == 1 else NO_CONTEXT
 
 
-def _nothing_readable() -> UnreadableUpload:
+def _nothing_readable() -> UnreadableUploadError:
     sentence = "The archive holds nothing in a known format."
-    return UnreadableUpload(Finding("unknown-format", "", sentence))
+    return UnreadableUploadError(Finding("unknown-format", "", sentence))

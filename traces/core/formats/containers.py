@@ -22,7 +22,7 @@ from typing import IO, Any, Final, Protocol, Self
 import zstandard
 
 from traces.core.limits import DEFAULT_LIMITS, Limits
-from traces.core.records import Finding, UnreadableUpload
+from traces.core.records import Finding, UnreadableUploadError
 from traces.core.text_marks import has_lone_surrogate
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -56,7 +56,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _JUNK = re.compile(r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$|Thumbs\.db$)")
 
 
-class TooLarge(UnreadableUpload):
+class TooLarge(UnreadableUploadError):
     """More than a limit allows. `limit` is the name of the field of `Limits`."""
 
     def __init__(self, limit: str, sentence: str) -> None:
@@ -171,7 +171,7 @@ def _damage_named() -> Iterator[None]:
 def opened_upload(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Contents]:
     """The members of an upload file, found out by looking at it.
 
-    Raises UnreadableUpload when it cannot be read at all, TooLarge when an archive has too many
+    Raises UnreadableUploadError when it cannot be read at all, TooLarge when an archive has too many
     members; reading a member raises TooLarge and DamagedError.
     """
     with path.open("rb") as file:
@@ -189,7 +189,7 @@ def opened_upload(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Conte
 def inflated_size(path: Path, limits: Limits = DEFAULT_LIMITS) -> int:
     """The bytes that an upload has once unpacked, for a door that must refuse a bomb at once.
 
-    Raises TooLarge and UnreadableUpload; a damaged member counts up to its damage.
+    Raises TooLarge and UnreadableUploadError; a damaged member counts up to its damage.
     """
     total = 0
     with opened_upload(path, limits) as contents:
@@ -206,7 +206,7 @@ def inflated_size(path: Path, limits: Limits = DEFAULT_LIMITS) -> int:
 def head_of(member: Member, size: int) -> bytes:
     """Up to `size` bytes from a member's beginning, as far as it can be read.
 
-    Raises TooLarge, and UnreadableUpload when it is damaged from its first byte on.
+    Raises TooLarge, and UnreadableUploadError when it is damaged from its first byte on.
     """
     data = b""
     try:
@@ -216,7 +216,7 @@ def head_of(member: Member, size: int) -> bytes:
     except DamagedError as error:
         if not data:
             sentence = f"The compressed file is damaged from its beginning on ({error})."
-            raise UnreadableUpload(Finding("damaged", "", sentence)) from error
+            raise UnreadableUploadError(Finding("damaged", "", sentence)) from error
     return data
 
 
@@ -349,7 +349,7 @@ def _zip_contents(path: Path, limits: Limits, stack: ExitStack) -> Contents:
         archive = stack.enter_context(zipfile.ZipFile(path))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         sentence = f"The zip archive is damaged ({error})."
-        raise UnreadableUpload(Finding("damaged", "", sentence)) from error
+        raise UnreadableUploadError(Finding("damaged", "", sentence)) from error
     infos = archive.infolist()
     for info in infos:
         position = listing.count()
@@ -458,7 +458,7 @@ def _tar_contents(path: Path, limits: Limits, stack: ExitStack) -> Contents:
     except DamagedError as error:
         if not listing.positions:
             sentence = f"The tar archive is damaged ({error})."
-            raise UnreadableUpload(Finding("damaged", "", sentence)) from error
+            raise UnreadableUploadError(Finding("damaged", "", sentence)) from error
         sentence = f"The archive is damaged or cut short after this member ({error})."
         damage.append((next(reversed(listing.positions)), Finding("damaged", "", sentence)))
     reader = _TarReader(path, limits)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from traces.core.limits import DEFAULT_LIMITS, Limits
-from traces.core.transcript import DEFAULT_REJECTION, Rejection
+from traces.core.rules import RejectionSettings
+from traces.core.transcript import DEFAULT_REJECTION
 
 AUTO: Final = "auto"
 
@@ -18,7 +19,7 @@ class ReadOptions:
     format: str = AUTO  # a name of the table of formats; `auto` looks at the content
     release: str | None = None  # the version that the caller names; records may then name none
     limits: Limits = DEFAULT_LIMITS
-    rejection: Rejection = DEFAULT_REJECTION
+    rejection: RejectionSettings = DEFAULT_REJECTION
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from traces.core.formats.containers import Member, head_of
-from traces.core.records import Finding, UnreadableUpload
+from traces.core.records import Finding, UnreadableUploadError
 from traces.core.strict_json import BOM, looks_like_utf16
 
 SNIFFED_BYTES: Final = 512 * 1024
@@ -31,7 +31,7 @@ class Shape(StrEnum):
 
 
 def shape_of(member: Member) -> Shape:
-    """The shape of a file. Raises UnreadableUpload, which says what it looks like instead."""
+    """The shape of a file. Raises UnreadableUploadError, which says what it looks like instead."""
     head = head_of(member, SNIFFED_BYTES)
     if len(head) == SNIFFED_BYTES and not head.strip(_BLANKS):
         head = _head_behind_blanks(member)
@@ -47,7 +47,7 @@ def _head_behind_blanks(member: Member) -> bytes:
 
 
 def shape_of_head(head: bytes) -> Shape:
-    """The shape of a file that begins with these bytes. Raises UnreadableUpload."""
+    """The shape of a file that begins with these bytes. Raises UnreadableUploadError."""
     if looks_like_utf16(head):
         raise _unreadable("utf-16", "The file is UTF-16 or UTF-32; only UTF-8 is read.")
     text = head.removeprefix(BOM).lstrip(_BLANKS)
@@ -139,5 +139,5 @@ def _shape_of_lines(text: bytes) -> Shape | None:
     return Shape.NATIVE_LINES if len(lines) == 1 else Shape.NATIVE_DOCUMENT
 
 
-def _unreadable(code: str, sentence: str) -> UnreadableUpload:
-    return UnreadableUpload(Finding(code, "", sentence))
+def _unreadable(code: str, sentence: str) -> UnreadableUploadError:
+    return UnreadableUploadError(Finding(code, "", sentence))

@@ -26,7 +26,7 @@ from traces.core.formats.containers import (
     opened_upload,
 )
 from traces.core.limits import MIB, Limits
-from traces.core.records import UnreadableUpload
+from traces.core.records import UnreadableUploadError
 
 PAYLOAD = b'{"a":1}\n' * 50_000
 
@@ -121,7 +121,7 @@ def test_opened_upload_cut_stream_gives_what_is_good_first(
 def test_opened_upload_damaged_from_the_beginning_is_unreadable(
     tmp_path: Path, damaged: bytes
 ) -> None:
-    with pytest.raises(UnreadableUpload, match="damaged from its beginning") as error:
+    with pytest.raises(UnreadableUploadError, match="damaged from its beginning") as error:
         listed(written(tmp_path / "f", damaged))
     assert error.value.finding.code == "damaged"
 
@@ -131,7 +131,7 @@ def test_opened_upload_zstd_that_asks_for_much_memory_is_refused(tmp_path: Path)
     compressor = zstandard.ZstdCompressor(compression_params=parameters)
     frame = compressor.compressobj()
     data = frame.compress(b"x" * 1000) + frame.flush()
-    with pytest.raises(UnreadableUpload, match="damaged"):
+    with pytest.raises(UnreadableUploadError, match="damaged"):
         listed(written(tmp_path / "f", data))
 
 
@@ -256,7 +256,7 @@ def test_opened_upload_damaged_zip_member_is_named_while_reading(tmp_path: Path)
 
 @pytest.mark.parametrize("data", [b"PK\x03\x04rubbish", b"PK\x05\x06" + b"\xff" * 18])
 def test_opened_upload_damaged_zip_is_unreadable(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(UnreadableUpload, match="damaged"):
+    with pytest.raises(UnreadableUploadError, match="damaged"):
         listed(written(tmp_path / "a.zip", data))
 
 
@@ -311,7 +311,7 @@ def test_opened_upload_zstd_cut_anywhere_is_noticed(tmp_path: Path, n_bytes: int
     if len(packed) - n_bytes == first:
         assert inflated_size(path) == 1000  # a whole frame: no cut to be seen
         return
-    with pytest.raises((DamagedError, UnreadableUpload)):
+    with pytest.raises((DamagedError, UnreadableUploadError)):
         everything(path)
 
 
@@ -344,7 +344,7 @@ def test_opened_upload_cut_tar_gives_the_members_before(tmp_path: Path) -> None:
 def test_opened_upload_tar_damaged_at_once_is_unreadable(tmp_path: Path) -> None:
     header = bytearray(tarfile.TarInfo("a").tobuf())
     header[100:108] = b"99999999"
-    with pytest.raises(UnreadableUpload, match="tar archive is damaged"):
+    with pytest.raises(UnreadableUploadError, match="tar archive is damaged"):
         listed(written(tmp_path / "a.tar", bytes(header)))
 
 
@@ -352,7 +352,7 @@ def test_opened_upload_tar_with_a_huge_name_header_is_refused(tmp_path: Path) ->
     info = tarfile.TarInfo("name")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 2**30
     path = written(tmp_path / "a.tar", info.tobuf() + b"\0" * 4096)
-    with pytest.raises(UnreadableUpload, match="a header is too large"):
+    with pytest.raises(UnreadableUploadError, match="a header is too large"):
         listed(path)
 
 

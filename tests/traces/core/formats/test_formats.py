@@ -22,7 +22,7 @@ from traces.core.formats import (
     record_bytes,
 )
 from traces.core.limits import MIB, Limits
-from traces.core.records import Item, ParsedTrial, RunFacts, Source, UnreadableUpload
+from traces.core.records import Item, ParsedTrial, RunFacts, Source, UnreadableUploadError
 
 NATIVE = json.dumps(record()).encode()
 RESULTS = {"timestamp": "t", "info": INFO, "tasks": [TASK]}
@@ -156,16 +156,16 @@ def test_read_upload_archive_with_nothing_readable_is_unreadable(tmp_path: Path)
         zipped(tmp_path / "f", ("a.txt", b"x")),
         zipped(tmp_path / "g"),
     ):
-        with pytest.raises(UnreadableUpload, match="nothing in a known format"):
+        with pytest.raises(UnreadableUploadError, match="nothing in a known format"):
             list(read_upload(path))
-        with pytest.raises(UnreadableUpload, match="nothing in a known format"):
+        with pytest.raises(UnreadableUploadError, match="nothing in a known format"):
             format_of(path)
 
 
 def test_read_upload_format_may_be_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path / "f", NATIVE)
     assert len(list(read_upload(path, ReadOptions(format="native")))) == 1
-    with pytest.raises(UnreadableUpload, match="in the format native, not tau2"):
+    with pytest.raises(UnreadableUploadError, match="in the format native, not tau2"):
         list(read_upload(path, ReadOptions(format="tau2")))
 
 
@@ -207,9 +207,9 @@ def test_record_bytes_gives_the_record_as_it_stands(tmp_path: Path) -> None:
 
 def test_record_bytes_that_are_not_there_are_unreadable(tmp_path: Path) -> None:
     path = written(tmp_path / "f", gzip.compress(NATIVE * 100)[:-9])
-    with pytest.raises(UnreadableUpload, match="no such member"):
+    with pytest.raises(UnreadableUploadError, match="no such member"):
         record_bytes(path, Source(1, "x"))
-    with pytest.raises(UnreadableUpload, match="damaged"):
+    with pytest.raises(UnreadableUploadError, match="damaged"):
         record_bytes(path, Source(1, "", 10**6, 10))
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.traces.core.formats.reading import CASES, member_of, record
 from traces.core.formats import sniffing
 from traces.core.formats.sniffing import Shape, shape_of, shape_of_head, top_keys
-from traces.core.records import UnreadableUpload
+from traces.core.records import UnreadableUploadError
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_shape_of_is_found_by_the_content(content: Any, shape: Shape) -> None:
 def test_shape_of_unknown_content_says_what_it_looks_like(
     content: bytes, code: str, words: str
 ) -> None:
-    with pytest.raises(UnreadableUpload, match=words) as error:
+    with pytest.raises(UnreadableUploadError, match=words) as error:
         shape_of(member_of(content))
     assert error.value.finding.code == code
 
@@ -63,13 +63,13 @@ def test_shape_of_unknown_content_says_what_it_looks_like(
 def test_shape_of_looks_behind_any_number_of_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sniffing, "SNIFFED_BYTES", 16)
     assert shape_of(member_of(b" " * 40 + json.dumps(record()).encode())) is Shape.NATIVE_LINES
-    with pytest.raises(UnreadableUpload, match="empty"):
+    with pytest.raises(UnreadableUploadError, match="empty"):
         shape_of(member_of(b"\n" * 100))
 
 
 def test_shape_of_cases() -> None:
     html = (CASES / "wrong-format--html-error-page.jsonl").read_bytes()
-    with pytest.raises(UnreadableUpload, match="HTML"):
+    with pytest.raises(UnreadableUploadError, match="HTML"):
         shape_of_head(html)
     array = (CASES / "wrong-format--array-instead-of-lines.json").read_bytes()
     assert shape_of_head(array) is Shape.NATIVE_DOCUMENT
