@@ -34,7 +34,7 @@ def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
     )
 
     assert ingest_report(result) == [
-        "1\u202f000 trials, 4\u202f000 verdicts, 20.0 kB a trial",
+        "1,000 trials, 4,000 verdicts, 20.0 kB a trial",
         "committed and queryable: 2.00 s, 500 trials a second (processor 1.50 s)",
         (
             "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
