@@ -19,7 +19,8 @@ from typing import Final
 _LIFELINE: Final = Path(__file__).with_name("embedded") / "lifeline.py"
 _LOOK_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 5.0
-_EARLY_ENDS: Final = 4
+_EARLY_ENDS: Final = 8
+_LONGEST_PAUSE: Final = 2.0
 _LONGEST_PAUSE_SECONDS: Final = 3.0
 _WARM_SECONDS: Final = 12.0
 _COLD_SECONDS: Final = 3.0
@@ -121,9 +122,9 @@ class Supervisor:
     def _restart(self, running: _Running) -> bool:
         name, process = running.program.name, running.process
         _end_group(process)
-        early = time.monotonic() - running.born < _EARLY_SECONDS
+        # Whoever is killed from outside could have stayed up.
+        early = process.returncode >= 0 and time.monotonic() - running.born < _EARLY_SECONDS
         running.early_ends = running.early_ends + 1 if early else 0
-        running.is_proven = running.is_proven or not early
         if running.early_ends >= _EARLY_ENDS and not running.is_proven:
             self._say(f"The {name} process does not stay up ({_ending(process.returncode)}).")
             return False

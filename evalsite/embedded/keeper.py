@@ -51,7 +51,9 @@ class _Keeper:
             if self._wait_ready(self.child):
                 return
             log = self._log_after(offset)
-            if not left or not any(sign in log for sign in _SIGNS_OF_THE_OLD_SERVER):
+            was_killed = (self.child.returncode or 0) < 0
+            may_come = was_killed or any(sign in log for sign in _SIGNS_OF_THE_OLD_SERVER)
+            if not (left and may_come):
                 raise EmbeddedPostgresError(failure_of(log))
             time.sleep(0.3)
 

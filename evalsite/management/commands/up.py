@@ -278,15 +278,16 @@ def _programs(host: str, port: int) -> tuple[Program, ...]:
     web += ("--workers", "1", "--blocking-threads", "8", "--log-level", "error")
     web += ("evalsite.wsgi:application",)
     app = ("--quiet", "--app", "evalsite")
-    worker = ("worker", "--concurrency", str(settings.ENVIRONMENT.workers))
-    quiet = ("--loglevel", "warning")
-    return (
-        Program("web", "granian", web),
-        Program(
-            "worker", "celery", (*app, *worker, "--without-gossip", "--without-mingle", *quiet)
-        ),
-        Program("scheduler", "celery", (*app, "beat", "--pidfile=", *quiet)),
+    calm = ("--without-gossip", "--without-mingle", "--loglevel", "warning")
+    # Workers without a pool: a pool whose process was killed can wait for its lock for ever.
+    workers = (
+        Program(f"worker {n}", "celery", (*app, "worker", "--pool", "solo", "-n", f"{n}@%h", *calm))
+        for n in range(1, settings.ENVIRONMENT.workers + 1)
     )
+    scheduler = Program(
+        "scheduler", "celery", (*app, "beat", "--pidfile=", "--loglevel", "warning")
+    )
+    return (Program("web", "granian", web), *workers, scheduler)
 
 
 def _web_answers(host: str, port: int, supervisor: Supervisor, stop: StopSignal) -> bool:

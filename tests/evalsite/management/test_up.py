@@ -90,7 +90,7 @@ def test_up_killed_leaves_nothing_and_the_next_start_recovers(data: Path) -> Non
     ("word", "said"),
     [
         ("granian", "The web process ended (killed by SIGKILL); starting it again."),
-        ("evalsite worker", "The worker process ended (killed by SIGKILL); starting it again."),
+        ("-n 1@%h", "The worker 1 process ended (killed by SIGKILL); starting it again."),
         ("evalsite beat", "The scheduler process ended (killed by SIGKILL); starting it again."),
         # Whichever process misses the server first starts it again.
         ("embedded.keeper", ""),
