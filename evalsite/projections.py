@@ -121,7 +121,7 @@ _DISTINCT_PATHS = ", ".join(f"count(DISTINCT {name}) FILTER (WHERE passed)" for 
 _FIGURES = f"""
 WITH slots AS (
     SELECT t.task_id, t.release_id, t.run_id, t.trajectory_id, d.value,
-           t.environment <> 'production' AND NOT t.has_fault AS counted
+           t.environment = 'test' AND NOT t.has_fault AS counted
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
     WHERE t.task_id = ANY(%(tasks)s)
 ), folded AS (

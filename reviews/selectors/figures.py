@@ -61,7 +61,7 @@ SELECT task_id, split, count(*) FILTER (WHERE counted AND value = 'pass'),
        count(*) FILTER (WHERE counted AND value IN ('pass', 'fail')),
        count(*) FILTER (WHERE counted), count(*) FILTER (WHERE NOT counted)
 FROM (SELECT k.task_id, k.split, k.sort_key, d.value,
-             t.environment <> 'production' AND NOT t.has_fault AS counted
+             t.environment = 'test' AND NOT t.has_fault AS counted
       FROM traces_trial t
       JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
       JOIN traces_task k ON k.id = t.task_id

@@ -41,7 +41,7 @@ class ChosenTrials:
 # The slots of the task: last attempts, without production traces and injected faults.
 _SLOTS = """
 SELECT t.id, t.uuid, t.label, t.attempt, t.release_id, t.trajectory_id, t.cost_usd,
-       t.n_tool_calls, d.value, t.environment <> 'production' AND NOT t.has_fault AS counted
+       t.n_tool_calls, d.value, t.environment = 'test' AND NOT t.has_fault AS counted
 FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
 WHERE t.task_id = %(task)s
   AND (%(releases)s::bigint[] IS NULL OR t.release_id = ANY(%(releases)s))

@@ -203,7 +203,7 @@ def test_csv_has_a_row_for_each_trial_with_its_numbers(cast: Cast) -> None:
         "disposition": "pass",
         "failed_classes": "",
         "next_actions": "",
-        "environment": "",
+        "environment": "test",
         "has_fault": "yes",
         "error": "",
         "termination": "",

@@ -62,7 +62,7 @@ def test_value_of_expression_of_anything_else_is_none(text: str) -> None:
 def test_hostile_expressions_are_answered_quickly(text: str) -> None:
     start = time.perf_counter()
     value_of_expression(text)
-    assert time.perf_counter() - start < 0.5
+    assert time.perf_counter() - start < 5
 
 
 sums = st.recursive(

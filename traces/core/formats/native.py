@@ -68,6 +68,9 @@ KNOWN_FIELDS: Final = frozenset(
         "termination_reason",
     ]
 )
+TEST_ENVIRONMENT: Final = "test"
+"""The environment of a trial that names none. Any other is production."""
+
 _APART: Final = frozenset(("messages", "verdicts"))
 
 _MEASURES = re.compile(
@@ -210,7 +213,8 @@ def _trial(
         agent_model=model,
         status=status,
         error=error,
-        environment=optional_identifier(record.get("environment"), "environment", limits) or "",
+        environment=optional_identifier(record.get("environment"), "environment", limits)
+        or TEST_ENVIRONMENT,
         external_id=optional_identifier(record.get("external_id"), "external_id", limits) or "",
         messages=messages,
         rest=_rest(record),

@@ -84,7 +84,7 @@ class Context:
         return object_or_empty(object_or_empty(self.top.get("info")).get(name))
 
     def domain(self) -> str:
-        """The domain, which is the environment of the trials."""
+        """The domain that the agent worked in."""
         named = self.info("environment_info").get("domain_name", self.top.get("domain"))
         return text_or_empty(named)
 
@@ -268,7 +268,7 @@ def native_of(simulation: JsonObject, trial: Json, context: Context = NO_CONTEXT
         "trial": trial,
         "external_id": simulation.get("id"),
         "agent": _agent(context),
-        "environment": context.domain(),
+        "domain": context.domain(),
         "messages": messages,
         "verdicts": [] if is_crash else _verdicts(simulation, context),
         "usage": _usage(simulation, messages),

@@ -95,7 +95,7 @@ def test_read_tau2_file_gives_tasks_facts_and_trials() -> None:
     assert trial.key == TrialKey(None, "7", "0")
     assert (trial.agent_name, trial.agent_version, trial.agent_model) == ("llm_agent", None, "gpt")
     assert (trial.environment, trial.external_id, trial.termination) == (
-        "airline", "s-1", "user_stop",
+        "test", "s-1", "user_stop",
     )  # fmt: skip
     assert (trial.cost_usd, trial.input_tokens, trial.output_tokens) == (Decimal("0.02"), 12, 5)
     assert trial.seconds == Decimal(60)
@@ -340,7 +340,7 @@ def test_read_tau2_variant_without_info_takes_the_agent_from_the_top() -> None:
     facts, trial = (item.content for item in items(document))
     assert facts == RunFacts({"agent": "adaptive", "domain": "airline", "model": "m"})
     assert isinstance(trial, ParsedTrial)
-    assert (trial.agent_name, trial.agent_model, trial.environment) == ("adaptive", "m", "airline")
+    assert (trial.agent_name, trial.agent_model, trial.environment) == ("adaptive", "m", "test")
 
 
 def test_read_tau2_simulation_of_its_own_file() -> None:
