@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from evalsite.common.ahead import read_ahead
 from evalsite.projections import decide_trials, refresh_figures
 from reviews.services.verdicts import (
     ArrivedTrial,
@@ -172,7 +173,7 @@ def _read(upload: Upload) -> None:
     path = stored_path(upload)
     UploadJob.objects.filter(upload=upload).update(format=format_of(path, options))
     items = read_upload(path, options)
-    for batch in _batches(items, skip=upload.job.n_read):
+    for batch in read_ahead(_batches(items, skip=upload.job.n_read)):
         touched |= _store(upload, batch)
         if time.monotonic() - refreshed > FIGURES_EVERY_SECONDS:
             refresh_figures(upload.system, touched)

@@ -120,9 +120,9 @@ class CallTexts:
         """The arguments: equal texts for equal arguments in the same form."""
         match call.form:
             case ArgumentsForm.JSON:
-                return canonical_text(call.arguments)
+                return call.arguments_text
             case ArgumentsForm.INVALID:
-                return "!" + canonical_text(call.arguments)
+                return "!" + call.arguments_text
             case ArgumentsForm.ABSENT:
                 return _NOT_RECORDED
             case _:

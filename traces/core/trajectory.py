@@ -7,9 +7,10 @@ entry of it, numbered from 1: the n-th element of the native `messages` list is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from traces.core.canonical import canonical_text
 from traces.core.values import Json
 
 
@@ -93,6 +94,14 @@ class TrajectoryCall:
     form: ArgumentsForm
     outcome: CallOutcome
     step: int
+    _text: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def arguments_text(self) -> str:
+        """The canonical text of the arguments, worked out once."""
+        if self._text is None:
+            object.__setattr__(self, "_text", canonical_text(self.arguments))
+        return self._text or ""
 
 
 @dataclass(frozen=True, slots=True)

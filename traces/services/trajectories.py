@@ -9,7 +9,7 @@ from hashlib import blake2b
 from django.db import connection
 
 from evalsite.common.copying import copy_rows, next_ids
-from traces.core.canonical import canonical_text, digest_of
+from traces.core.canonical import digest_of
 from traces.core.paths import PATHS_VERSION, path_keys
 from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text
@@ -35,10 +35,8 @@ def call_text(call: TrajectoryCall) -> CallText:
     match call.form:
         case ArgumentsForm.ABSENT:
             return (call.name, call.form, "")
-        case ArgumentsForm.INVALID:
-            return (call.name, call.form, str(canonical_text(call.arguments)))
-        case ArgumentsForm.JSON:
-            return (call.name, call.form, canonical_text(call.arguments))
+        case ArgumentsForm.INVALID | ArgumentsForm.JSON:
+            return (call.name, call.form, call.arguments_text)
 
 
 def store_trajectories(
