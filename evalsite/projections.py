@@ -67,8 +67,8 @@ def _attempts(trial_ids: set[int]) -> list[tuple[int, int, str, bool, bool]]:
             " a.attempt = max(a.attempt) OVER (PARTITION BY a.run_id, a.task_id, a.label),"
             " d.trial_id IS NOT NULL"
             " FROM (SELECT DISTINCT run_id, task_id, label FROM traces_trial WHERE id = ANY(%s)) s"
-            " JOIN traces_trial a ON a.run_id = s.run_id AND a.task_id = s.task_id"
-            " AND a.label = s.label"
+            " CROSS JOIN LATERAL (SELECT * FROM traces_trial WHERE run_id = s.run_id"
+            " AND task_id = s.task_id AND label = s.label OFFSET 0) a"
             " LEFT JOIN traces_trialdisposition d ON d.trial_id = a.id",
             [list(trial_ids)],
         )

@@ -152,9 +152,11 @@ def _known_calls(keys: Iterable[tuple[int, uuid.UUID]]) -> dict[tuple[int, uuid.
     pairs = list(keys)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.tool_id, c.digest, c.id FROM traces_distinctcall c"
-            " JOIN unnest(%s::bigint[], %s::uuid[]) AS k(tool_id, digest)"
-            " ON c.tool_id = k.tool_id AND c.digest = k.digest",
+            # LATERAL with LIMIT: one index look-up a key, never a scan of the whole table.
+            "SELECT k.tool_id, k.digest, c.id"
+            " FROM unnest(%s::bigint[], %s::uuid[]) AS k(tool_id, digest)"
+            " CROSS JOIN LATERAL (SELECT id FROM traces_distinctcall"
+            " WHERE tool_id = k.tool_id AND digest = k.digest LIMIT 1) c",
             [[tool for tool, _ in pairs], [digest for _, digest in pairs]],
         )
         return {(tool, digest): pk for tool, digest, pk in cursor.fetchall()}
@@ -181,9 +183,10 @@ def _known(shapes: Sequence[_Shape]) -> dict[tuple[int, uuid.UUID], int]:
     keys = {shape.key for shape in shapes}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT t.task_id, t.digest, t.id FROM traces_trajectory t"
-            " JOIN unnest(%s::bigint[], %s::uuid[]) AS k(task_id, digest)"
-            " ON t.task_id = k.task_id AND t.digest = k.digest",
+            "SELECT k.task_id, k.digest, t.id"
+            " FROM unnest(%s::bigint[], %s::uuid[]) AS k(task_id, digest)"
+            " CROSS JOIN LATERAL (SELECT id FROM traces_trajectory"
+            " WHERE task_id = k.task_id AND digest = k.digest LIMIT 1) t",
             [[task for task, _ in keys], [digest for _, digest in keys]],
         )
         return {(task, digest): pk for task, digest, pk in cursor.fetchall()}

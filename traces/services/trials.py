@@ -108,10 +108,11 @@ def _stored_slots(incoming: Sequence[IncomingTrial]) -> dict[SlotKey, _Slot]:
     slots: dict[SlotKey, _Slot] = {}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT t.run_id, t.task_id, t.label, t.attempt, t.id, t.digest, t.status"
-            " FROM traces_trial t JOIN unnest(%s::bigint[], %s::bigint[], %s::text[])"
-            " AS k(run_id, task_id, label)"
-            " ON t.run_id = k.run_id AND t.task_id = k.task_id AND t.label = k.label",
+            # LATERAL with OFFSET: an index look-up a slot, never a scan of the whole table.
+            "SELECT k.run_id, k.task_id, k.label, t.attempt, t.id, t.digest, t.status"
+            " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS k(run_id, task_id, label)"
+            " CROSS JOIN LATERAL (SELECT attempt, id, digest, status FROM traces_trial"
+            " WHERE run_id = k.run_id AND task_id = k.task_id AND label = k.label OFFSET 0) t",
             [[k[0] for k in keys], [k[1] for k in keys], [k[2] for k in keys]],
         )
         for run, task, label, attempt, pk, digest, status in cursor.fetchall():
