@@ -134,3 +134,16 @@ def test_there_is_no_demo_outside_of_demo_mode(client: Client, cast: Cast) -> No
     User.objects.filter(pk=cast.engineer.pk).update(password="!")
     answer = client.post("/demo-sign-in/", {"role": "engineer"}, headers={"host": "localhost"})
     assert answer.status_code == 404
+
+
+def test_whoever_is_signed_in_is_led_on(client: Client, cast: Cast) -> None:
+    client.force_login(cast.engineer)
+    answer = client.get(SIGN_IN, {"next": "/systems/airline/runs/"})
+    assert (answer.status_code, answer["Location"]) == (302, "/systems/airline/runs/")
+
+
+def test_the_demo_needs_an_address_to_judge_by(client: Client, demo: None) -> None:
+    answer = client.post(
+        "/demo-sign-in/", {"role": "engineer"}, headers={"host": "localhost"}, REMOTE_ADDR=""
+    )
+    assert answer.status_code == 404

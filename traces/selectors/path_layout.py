@@ -177,16 +177,17 @@ class _Bundle:
 def _pairs(
     labels: tuple[str, ...], member: StoredSteps, names: dict[int, str]
 ) -> Iterable[tuple[int, int]]:
-    """Steps of a representative and of a member that belong together."""
-    theirs = tuple(names[call] for call in member.calls[: 2 * LONGEST_PATH])
-    if theirs[: len(labels)] == labels:
+    """Steps of a representative and of a member that belong together.
+
+    Where the level lets the order differ, the n-th call of a tool goes with its n-th call there.
+    """
+    theirs = [names[call] for call in member.calls]
+    if tuple(theirs[: len(labels)]) == labels:
         return ((at, at) for at in range(len(labels)))
-    ours, others = align((labels, theirs)).rows
-    return [
-        (here, there)
-        for here, there in zip(ours, others, strict=True)
-        if here is not None and there is not None
-    ]
+    places: dict[str, list[int]] = {}
+    for there in range(len(theirs) - 1, -1, -1):
+        places.setdefault(theirs[there], []).append(there)
+    return [(here, places[label].pop()) for here, label in enumerate(labels) if places.get(label)]
 
 
 @dataclass(frozen=True, slots=True)

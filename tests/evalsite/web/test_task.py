@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gzip
+import json
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -287,3 +290,80 @@ def test_hostile_names_stay_text(client: Client, cast: Cast) -> None:
         text = client.get(root(cast.system) + path).content.decode()
         assert "<img src=x" not in text, path
         assert "U+202E" in text, path
+
+
+TELECOM = (
+    Path(__file__).resolve().parents[2]
+    / "data/02_tau2_results/telecom_no-user_gpt-4.1_4trials_5tasks.json.gz"
+)
+
+
+def telecom(trials: tuple[int, ...], *, reason: str = "") -> bytes:
+    """Some trials of one task of a real file, its definition changed by another reason."""
+    whole = json.loads(gzip.decompress(TELECOM.read_bytes()))
+    task = whole["tasks"][0]
+    if reason:
+        task["user_scenario"]["instructions"]["reason_for_call"] = reason
+    kept = [s for s in whole["simulations"] if s["task_id"] == task["id"] and s["trial"] in trials]
+    return json.dumps({**whole, "tasks": [task], "simulations": kept}).encode()
+
+
+def test_a_task_says_what_it_asks_and_lets_one_choose_a_version(client: Client, cast: Cast) -> None:
+    ingest(cast.system, telecom((0, 1)), file_name="results.json")
+    ingest(cast.system, telecom((2,), reason="My phone is slow."), file_name="results.json")
+    task = Task.objects.get(system=cast.system)
+    path = f"{root(cast.system)}tasks/{task.uuid}/"
+    page = visit(client, cast.viewer, path)
+    first = next(choice for choice in page.versions if choice.label == "Version 1")
+    old = visit(client, cast.viewer, first.href)
+
+    assert page.text == "My phone is slow."
+    assert [(c.label, c.count, c.is_current) for c in page.versions] == [
+        ("All versions", 3, True),
+        ("Version 2", 1, False),
+        ("Version 1", 2, False),
+    ]
+    assert page.notices[0].sentence == "All 2 versions of this task are taken together here."
+    assert [row.label for row in old.trials] == ["0", "1"]
+    assert "version 1" in old.facts
+    assert old.notices == ()
+    assert ("version", "1") in [(field.name, field.value) for field in old.hidden]
+
+
+def test_a_release_without_a_trial_of_the_task_says_so(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)], release="1.0")
+    ingest(cast.system, [record("t2", 0)], release="2.0")
+    second = Release.objects.get(name="2.0")
+    page = visit(client, cast.viewer, task_path(cast.system), release=[str(second.uuid)])
+    beyond = visit(client, cast.viewer, task_path(cast.system), **{"from": "21"})
+
+    assert page.empty.heading == "No trial here"
+    assert visit(client, cast.viewer, page.empty.act.href).empty is None
+    assert beyond.empty.heading == "No path here"
+
+
+def test_costs_are_known_for_some_trials_only(client: Client, cast: Cast) -> None:
+    usage = [{"cost_usd": 0.01}, {"cost_usd": 0.04}, {"cost_usd": 0.02}, {}]
+    ingest(cast.system, [record("t1", n, usage=each) for n, each in enumerate(usage)])
+    page = visit(client, cast.viewer, task_path(cast.system))
+    (cost,) = [figure for figure in page.figures if figure.label == "Cost per success"]
+
+    assert (cost.value, cost.detail) == ("$0.02", "p95 $0.04")
+    assert "known for 3 of 4 passing trials" in cost.help
+    assert str(page.aligned.groups[0].cost_usd).startswith("0.02")
+
+
+def test_a_coarse_level_marks_what_differs_among_other_orders(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=(("a", {"n": 1}), ("b", {}))),
+            record("t1", 1, calls=(("b", {}), ("a", {"n": 2}))),
+            record("t1", 2, calls=(("a", {"n": 1}), ("b", {}), ("b", {}))),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system), level="tool_set")
+    (group,) = page.aligned.groups
+
+    assert (group.n_trials, group.finer) == (3, "3 exact paths")
+    assert [(cell.name, cell.differs) for cell in group.cells] == [("a", True), ("b", False)]

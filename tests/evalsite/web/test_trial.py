@@ -12,6 +12,7 @@ from tests.support.cast import Cast
 from tests.support.evidence import ingest, jsonl, receive, record, verdict
 from tests.support.visits import n_queries, root, visit
 from traces.models import System, Trial
+from traces.services.uploads import stored_path
 
 pytestmark = pytest.mark.django_db
 
@@ -305,3 +306,42 @@ def test_a_trial_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:
     receive(cast.system, b"")
     client.force_login(cast.viewer)
     assert client.get(f"{root(cast.system)}trials/{uuid.uuid4()}/").status_code == 404
+
+
+def test_a_call_says_how_long_it_took_where_both_times_are_known(
+    client: Client, cast: Cast
+) -> None:
+    one = record("t1", 0, calls=(("a", {}), ("b", {}), ("c", {})))
+    times = ("2026-01-01T10:00:00", "2026-01-01T10:00:01.5", "later", "2026-01-01T10:00:00")
+    for place, at in zip((1, 2, 3, 4), times, strict=True):
+        one["messages"][place]["timestamp"] = at
+    ingest(cast.system, [one])
+    page = visit(client, cast.viewer, trial_path(cast.system))
+    calls = [step.calls[0] for step in page.steps if step.calls]
+
+    assert [None if call.seconds is None else str(call.seconds) for call in calls] == [
+        "1.500",
+        None,
+        None,
+    ]
+
+
+def test_a_raw_record_that_is_gone_is_404(client: Client, cast: Cast) -> None:
+    job = ingest(cast.system, [record("t1", 0)])
+    stored_path(job.upload).unlink()
+    client.force_login(cast.viewer)
+
+    assert client.get(trial_path(cast.system) + "raw").status_code == 404
+    upload = f"{root(cast.system)}uploads/{job.upload.uuid}/raw"
+    assert client.get(upload).status_code == 404
+
+
+def test_the_arguments_of_one_call_can_be_had_whole(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0, calls=(("a", {"text": "x" * 5000}),))])
+    path = trial_path(cast.system)
+    page = visit(client, cast.viewer, path)
+    call = page.steps[1].calls[0]
+    answer = client.get(f"{path}steps/2/content", {"call": "0"})
+
+    assert (call.arguments, call.raw.is_long) == ((), True)
+    assert json.loads(b"".join(answer.streaming_content))["function"]["name"] == "a"

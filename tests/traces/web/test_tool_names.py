@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traces.core.rules import RuleSet
+from traces.core.trajectory import ToolKind
+from traces.web.rows import percent
+from traces.web.tool_names import LONGEST_LABEL, tool_looks
+
+
+def labels(*names: str) -> list[str]:
+    return [look.label for look in tool_looks(names, RuleSet()).values()]
+
+
+def test_a_label_is_the_telling_word_of_a_name() -> None:
+    assert labels("get_user_details", "calculate", "searchDirectFlight", "a.b/c") == [
+        "user",
+        "calculat",
+        "search",
+        "b",
+    ]
+
+
+def test_tools_that_share_a_word_are_told_apart() -> None:
+    assert labels("get_user", "update_user", "user", "set_user_name", "user_") == [
+        "user",
+        "uu",
+        "u",
+        "name",
+        "user2",
+    ]
+
+
+def test_a_name_of_plain_words_or_of_none_has_a_label_too() -> None:
+    assert labels("get", "---", "", "\u202e", "工具") == ["get", "---", "(none)", "[U+202E]", "工具"]
+
+
+def test_colours_and_kinds_come_in_the_order_of_use() -> None:
+    rules = RuleSet(tool_kinds=(("b", ToolKind.READ),))
+    looks = tool_looks(["b", "a", "b"], rules)
+    assert [(look.name, look.colour, look.kind) for look in looks.values()] == [
+        ("b", 0, "read"),
+        ("a", 1, "write"),
+    ]
+    assert looks["b"].key.css == "cell tool-c0"
+
+
+@given(st.lists(st.text(max_size=12), max_size=40, unique=True))
+def test_labels_are_short_and_never_the_same(names: list[str]) -> None:
+    found = labels(*names)
+    assert len(set(found)) == len(names)
+    assert all(0 < len(label) <= LONGEST_LABEL for label in found)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "-"),
+        (0, 7, "0.0%"),
+        (7, 7, "100.0%"),
+        (1, 3, "33.3%"),
+        (2, 3, "66.7%"),
+        (1, 8, "12.5%"),
+        (9999, 10_000, "99.9%"),
+        (1, 10_000, "< 0.1%"),
+    ],
+)
+def test_a_percentage_never_claims_more_than_it_is(part: int, whole: int, text: str) -> None:
+    assert percent(part, whole) == text
