@@ -18,7 +18,14 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from traces.core.canonical import nfc
-from traces.core.formats import AUTO, FORMATS, ReadOptions, TooLarge, inflated_size, read_upload
+from traces.core.formats import (
+    AUTO,
+    FORMATS,
+    ReadOptions,
+    TooLargeError,
+    inflated_size,
+    read_upload,
+)
 from traces.core.records import Finding, UnreadableUploadError
 from traces.core.text_marks import clean_text, has_marks
 from traces.models import ApiKey, Door, System, Upload, UploadJob, UploadState, User
@@ -145,7 +152,7 @@ def _look_at(file: StagedFile, offer: Offer) -> Refusal | None:
         if most is not None:
             inflated_size(file.path, limits)
         return _refusal_of_content(file.path, options)
-    except TooLarge as error:
+    except TooLargeError as error:
         return Refusal(413, "too-large", error.finding.sentence)
     except UnreadableUploadError as error:
         return _unreadable(error.finding)

@@ -15,7 +15,7 @@ from traces.core.formats.containers import (
     Contents,
     DamagedError,
     Member,
-    TooLarge,
+    TooLargeError,
     inflated_size,
     opened_upload,
 )
@@ -44,7 +44,7 @@ __all__ = [
     "AUTO",
     "FORMATS",
     "ReadOptions",
-    "TooLarge",
+    "TooLargeError",
     "format_of",
     "inflated_size",
     "item_of_slice",
@@ -77,7 +77,7 @@ def read_upload(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[
     """Every record of an upload file, refused ones too, in a fixed order.
 
     Facts and task definitions come before the trials of their file. Memory is bounded by the
-    largest record. Raises UnreadableUploadError when nothing can be read, and TooLarge, which is one,
+    largest record. Raises UnreadableUploadError when nothing can be read, and TooLargeError, which is one,
     as soon as a limit on the whole upload is passed.
     """
     with opened_upload(path, options.limits) as contents:
@@ -116,7 +116,7 @@ def format_of(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> str:
             try:
                 return READERS[_shape(member, options)][0]
             except UnreadableUploadError as error:
-                if isinstance(error, TooLarge):
+                if isinstance(error, TooLargeError):
                     raise
         raise _nothing_readable()
 
@@ -168,7 +168,7 @@ def _members_items(contents: Contents, options: ReadOptions) -> Iterator[Item]:
         try:
             shapes.append((member, _shape(member, options)))
         except UnreadableUploadError as error:
-            if isinstance(error, TooLarge):
+            if isinstance(error, TooLargeError):
                 raise
             refused.append(Item(Source(0, member.name), None, (error.finding,)))
     if not shapes and not contents.refusals:

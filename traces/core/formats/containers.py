@@ -56,7 +56,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _JUNK = re.compile(r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$|Thumbs\.db$)")
 
 
-class TooLarge(UnreadableUploadError):
+class TooLargeError(UnreadableUploadError):
     """More than a limit allows. `limit` is the name of the field of `Limits`."""
 
     def __init__(self, limit: str, sentence: str) -> None:
@@ -102,14 +102,14 @@ class _Budget:
         self.total = 0
 
     def reach(self, part: int, n_bytes: int) -> None:
-        """Counts a part as read up to `n_bytes`. Raises TooLarge."""
+        """Counts a part as read up to `n_bytes`. Raises TooLargeError."""
         beyond = n_bytes - self.reached.get(part, 0)
         if beyond <= 0:
             return
         self.reached[part] = n_bytes
         self.total += beyond
         if self.total > self.most:
-            raise TooLarge(
+            raise TooLargeError(
                 self.limit,
                 f"The upload is too large once it is unpacked: more than {self.most} bytes "
                 f"({self.limit}).",
@@ -135,7 +135,7 @@ class ByteStream:
         self.close = close
 
     def read(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes; empty at the end. Raises TooLarge and DamagedError."""
+        """Up to `size` bytes; empty at the end. Raises TooLargeError and DamagedError."""
         with _damage_named():
             data = self._read(size)
         self._n_bytes += len(data)
@@ -171,8 +171,8 @@ def _damage_named() -> Iterator[None]:
 def opened_upload(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Contents]:
     """The members of an upload file, found out by looking at it.
 
-    Raises UnreadableUploadError when it cannot be read at all, TooLarge when an archive has too many
-    members; reading a member raises TooLarge and DamagedError.
+    Raises UnreadableUploadError when it cannot be read at all, TooLargeError when an archive has too many
+    members; reading a member raises TooLargeError and DamagedError.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -189,7 +189,7 @@ def opened_upload(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Conte
 def inflated_size(path: Path, limits: Limits = DEFAULT_LIMITS) -> int:
     """The bytes that an upload has once unpacked, for a door that must refuse a bomb at once.
 
-    Raises TooLarge and UnreadableUploadError; a damaged member counts up to its damage.
+    Raises TooLargeError and UnreadableUploadError; a damaged member counts up to its damage.
     """
     total = 0
     with opened_upload(path, limits) as contents:
@@ -206,7 +206,7 @@ def inflated_size(path: Path, limits: Limits = DEFAULT_LIMITS) -> int:
 def head_of(member: Member, size: int) -> bytes:
     """Up to `size` bytes from a member's beginning, as far as it can be read.
 
-    Raises TooLarge, and UnreadableUploadError when it is damaged from its first byte on.
+    Raises TooLargeError, and UnreadableUploadError when it is damaged from its first byte on.
     """
     data = b""
     try:
@@ -420,9 +420,9 @@ def _check_zip_size(path: Path, limits: Limits) -> None:
                 raise _too_many_members(limits)
 
 
-def _too_many_members(limits: Limits) -> TooLarge:
+def _too_many_members(limits: Limits) -> TooLargeError:
     sentence = f"The archive has too many members (max {limits.archive_members})."
-    return TooLarge("archive_members", sentence)
+    return TooLargeError("archive_members", sentence)
 
 
 def _next_central(file: IO[bytes]) -> bool:

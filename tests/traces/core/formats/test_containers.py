@@ -19,7 +19,7 @@ from traces.core.formats import containers
 from traces.core.formats.containers import (
     Contents,
     DamagedError,
-    TooLarge,
+    TooLargeError,
     fault_of_name,
     head_of,
     inflated_size,
@@ -90,7 +90,7 @@ def test_opened_upload_bomb_is_refused_while_inflating(
 ) -> None:
     path = written(tmp_path / "bomb", pack(b" " * (3 * MIB)))
     for read in (everything, inflated_size):
-        with pytest.raises(TooLarge) as error:
+        with pytest.raises(TooLargeError) as error:
             read(path, Limits(inflated_bytes=MIB))
         assert error.value.limit == "inflated_bytes"
         assert str(error.value) == (
@@ -263,7 +263,7 @@ def test_opened_upload_damaged_zip_is_unreadable(tmp_path: Path, data: bytes) ->
 def test_opened_upload_too_many_members_is_refused_before_they_are_listed(tmp_path: Path) -> None:
     for path in archives(tmp_path, *((f"f{n}", b"1") for n in range(6))):
         assert len(listed(path, Limits(archive_members=6)).members) == 6
-        with pytest.raises(TooLarge, match=r"too many members \(max 5\)") as error:
+        with pytest.raises(TooLargeError, match=r"too many members \(max 5\)") as error:
             listed(path, Limits(archive_members=5))
         assert error.value.limit == "archive_members"
 
@@ -274,11 +274,11 @@ def test_opened_upload_lying_member_count_is_not_believed(tmp_path: Path) -> Non
     end = data.rindex(b"PK\x05\x06")
     data[end + 8 : end + 12] = struct.pack("<HH", 1, 1)
     path.write_bytes(data)
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         listed(path, Limits(archive_members=5))
     data[end + 8 : end + 12] = struct.pack("<HH", 0xFFFF, 0xFFFF)
     path.write_bytes(data)
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         listed(path, Limits(archive_members=5))
 
 
@@ -295,7 +295,7 @@ def test_opened_upload_large_zip_form_is_counted_too(tmp_path: Path) -> None:
     plain = b"PK\x05\x06" + b"\0" * 4 + b"\xff" * 12 + b"\0\0"
     path.write_bytes(data[:end] + large + locator + plain)
     assert len(everything(path)) == 6
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         listed(path, Limits(archive_members=5))
 
 
@@ -317,14 +317,14 @@ def test_opened_upload_zstd_cut_anywhere_is_noticed(tmp_path: Path, n_bytes: int
 
 def test_opened_upload_archive_bomb_counts_all_members_together(tmp_path: Path) -> None:
     for path in archives(tmp_path, *((f"f{n}", b" " * MIB) for n in range(3))):
-        with pytest.raises(TooLarge) as error:
+        with pytest.raises(TooLargeError) as error:
             everything(path, Limits(archive_bytes=2 * MIB, inflated_bytes=10 * MIB))
         assert error.value.limit == "archive_bytes"
 
 
 def test_opened_upload_nested_bomb_is_counted_too(tmp_path: Path) -> None:
     for path in archives(tmp_path, ("a.gz", gzip.compress(b" " * (3 * MIB)))):
-        with pytest.raises(TooLarge):
+        with pytest.raises(TooLargeError):
             everything(path, Limits(archive_bytes=2 * MIB))
 
 

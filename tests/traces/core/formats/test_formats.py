@@ -16,7 +16,7 @@ from tests.traces.core.formats.test_tau2 import INFO, TASK, simulation
 from traces.core.formats import (
     FORMATS,
     ReadOptions,
-    TooLarge,
+    TooLargeError,
     format_of,
     read_upload,
     record_bytes,
@@ -182,13 +182,13 @@ def test_read_upload_damaged_file_gives_its_good_records(tmp_path: Path) -> None
 
 def test_read_upload_over_a_limit_is_unreadable(tmp_path: Path) -> None:
     bomb = written(tmp_path / "f", gzip.compress(NATIVE + b"\n" + b" " * (3 * MIB)))
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         list(read_upload(bomb, ReadOptions(limits=Limits(inflated_bytes=MIB))))
     packed = zipped(tmp_path / "g", ("a", b" " * (3 * MIB)), ("b", NATIVE))
     limits = ReadOptions(limits=Limits(archive_bytes=MIB))
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         list(read_upload(packed, limits))
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLargeError):
         format_of(packed, limits)
 
 
