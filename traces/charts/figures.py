@@ -10,22 +10,23 @@ from typing import Any
 from traces.core.text_marks import marked_text
 
 _LONGEST_LABEL = 40
+_LONGEST_TICK = 12  # of an axis that holds many
 
 
-def label_text(text: str) -> str:
+def label_text(text: str, longest: int = _LONGEST_LABEL) -> str:
     """Text from a trace for a figure: unseen characters marked, and escaped.
 
     Plotly reads tags such as `<a href>` in every text that it draws.
     """
     plain = marked_text(text)
-    shown = plain if len(plain) <= _LONGEST_LABEL else f"{plain[: _LONGEST_LABEL - 1]}…"
+    shown = plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
     return escape(shown)
 
 
 @lru_cache(maxsize=64)
 def paths_per_task(task_ids: tuple[str, ...], n_paths: tuple[int, ...]) -> dict[str, Any]:
     """A bar a task: its number of distinct passing paths. Callers must not change the answer."""
-    labels = _distinct([label_text(task_id) for task_id in task_ids])
+    labels = _distinct([label_text(task_id, _LONGEST_TICK) for task_id in task_ids])
     return _figure(
         [
             {
@@ -33,7 +34,8 @@ def paths_per_task(task_ids: tuple[str, ...], n_paths: tuple[int, ...]) -> dict[
                 "x": labels,
                 "y": list(n_paths),
                 "meta": {"token": "accent"},
-                "hovertemplate": "task %{x}: %{y} paths<extra></extra>",
+                "customdata": [label_text(task_id) for task_id in task_ids],
+                "hovertemplate": "task %{customdata}: %{y} paths<extra></extra>",
             }
         ],
         x_title="task",

@@ -11,7 +11,7 @@ from traces.core.text_marks import marked_text
 from traces.web.pages import ToolKey
 
 N_COLOURS = 12
-LONGEST_LABEL = 8
+LONGEST_LABEL = 12
 MESSAGE_LABEL = "msg"
 _WORDS = re.compile(r"[^\W_]+")
 _CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -62,7 +62,7 @@ def _free_label(name: str, taken: set[str]) -> str:
     number = 2
     while True:
         suffix = str(number)
-        label = stem[: LONGEST_LABEL - len(suffix)] + suffix
+        label = _cut(stem, LONGEST_LABEL - len(suffix)) + suffix
         if label not in taken:
             return label
         number += 1
@@ -73,8 +73,11 @@ def _candidates(name: str) -> Iterable[str]:
     words = [word.lower() for word in _WORDS.findall(_CAPITALS.sub(" ", name[:200]))]
     telling = [word for word in words if word not in _PLAIN] or words
     if not telling:
-        yield marked_text(name)[:LONGEST_LABEL] or "(none)"
+        yield _cut(marked_text(name)) or "(none)"
         return
-    yield telling[0][:LONGEST_LABEL]
-    yield from (word[:LONGEST_LABEL] for word in telling[1:])
-    yield "".join(word[0] for word in words)[:LONGEST_LABEL]
+    yield from map(_cut, telling)
+    yield _cut("".join(word[0] for word in words))
+
+
+def _cut(text: str, longest: int = LONGEST_LABEL) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -12,9 +12,10 @@ def test_a_label_is_escaped_marked_and_short() -> None:
 
 def test_paths_per_task_keeps_tasks_apart_whose_labels_are_the_same() -> None:
     figure = paths_per_task(("y" * 60, "y" * 61, "<b>"), (1, 2, 3))
-    label = "y" * 39 + "…"
+    label = "y" * 11 + "…"
 
     assert figure["data"][0]["x"] == [label, f"{label} (2)", "&lt;b&gt;"]
+    assert figure["data"][0]["customdata"] == ["y" * 39 + "…", "y" * 39 + "…", "&lt;b&gt;"]
     assert figure["data"][0]["y"] == [1, 2, 3]
     assert "template" not in figure["layout"]
     assert "<b>" not in json.dumps(figure).replace("<extra></extra>", "")

@@ -17,10 +17,18 @@ def labels(*names: str) -> list[str]:
 def test_a_label_is_the_telling_word_of_a_name() -> None:
     assert labels("get_user_details", "calculate", "searchDirectFlight", "a.b/c") == [
         "user",
-        "calculat",
+        "calculate",
         "search",
         "b",
     ]
+
+
+def test_a_long_word_is_cut_with_a_sign_of_it() -> None:
+    assert labels("get_reservation_details", "renew_internationalisation") == [
+        "reservation",
+        "renew",
+    ]
+    assert labels("internationalisation") == ["internation…"]
 
 
 def test_tools_that_share_a_word_are_told_apart() -> None:

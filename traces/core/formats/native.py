@@ -398,8 +398,5 @@ def _note_marks(record: JsonObject, notes: _Notes) -> None:
                 if has_marks(key):
                     waiting.append((at, key))
     if total:
-        sentence = (
-            f"Contains control characters: {total} characters that cannot be seen, "
-            f"first at {first[:200]}."
-        )
+        sentence = f"Contains control characters: {total} characters that cannot be seen."
         notes.warn("control-characters", first[:200], sentence)

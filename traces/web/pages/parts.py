@@ -103,7 +103,7 @@ class PathCell:
     all its trials. `colour` is 0 to 11, given to the tools of a page in order of use.
     """
 
-    label: str  # short, at most about 8 characters
+    label: str  # short, at most 12 characters
     name: str  # the whole name of the tool; "" for an agent message
     href: str = ""  # the step in a trial
     colour: int = 0
