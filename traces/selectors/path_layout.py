@@ -14,6 +14,7 @@ from traces.core.canonical import value_of_text
 from traces.core.paths import MESSAGE_LABEL, PathLevel, call_texts
 from traces.core.rule_words import argument_name, merges_of
 from traces.core.rules import ArgumentRule, RuleSet, normal_value
+from traces.core.shown_json import shown_json
 from traces.core.trajectory import ArgumentsForm
 from traces.selectors.trajectories import (
     MESSAGE,
@@ -255,7 +256,10 @@ def _merges(
                         argument=argument_name("", merge.rule.tokens).lstrip("."),
                         n_values=len(merge.values) + merge.may_be_absent,
                         value=_common_value(merge.rule, merge.values),
-                        examples=merge.values[:_LISTED_SPELLINGS],
+                        examples=tuple(
+                            shown_json(value_of_text(text))
+                            for text in merge.values[:_LISTED_SPELLINGS]
+                        ),
                     )
 
 

@@ -16,6 +16,7 @@ from django.db import connection
 from evalsite.common import blobs
 from traces.core.differences import StateDifferences, state_differences
 from traces.core.rules import RejectionSettings
+from traces.core.shown_json import shown_json
 from traces.core.text_marks import clean_text
 from traces.core.trajectory import Actor, Step
 from traces.core.transcript import DEFAULT_REJECTION, transcript_of
@@ -213,7 +214,7 @@ def _difference(
 
 
 def _short(value: Json) -> str:
-    text = value if isinstance(value, str) else blobs.dumps(value)
+    text = value if isinstance(value, str) else shown_json(value)
     return clean_text(text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…")
 
 

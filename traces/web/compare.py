@@ -14,7 +14,6 @@ from django.views.decorators.http import require_GET
 from evalsite.access import SystemRequest, in_system
 from evalsite.common.formatting import counted
 from evalsite.common.shell import Crumb, Option
-from traces.core.canonical import canonical_text
 from traces.core.comparison import (
     FOLDED_FROM,
     ArgumentDifference,
@@ -24,6 +23,7 @@ from traces.core.comparison import (
     compare,
 )
 from traces.core.paths import PathLevel, step_labels
+from traces.core.shown_json import shown_json
 from traces.core.trajectory import (
     ArgumentsForm,
     CallOutcome,
@@ -362,7 +362,7 @@ def _arguments(
         text = (
             call.arguments
             if isinstance(call.arguments, str) and call.form is ArgumentsForm.INVALID
-            else canonical_text(call.arguments)
+            else shown_json(call.arguments)
         )
         differs = any(difference.rule is None for difference in differences)
         return (pages.ComparedArgument("", _short(text), is_different=differs),)
@@ -370,7 +370,7 @@ def _arguments(
     for difference in differences:
         by_member.setdefault(_member_of(difference.path), []).append(difference)
     shown = [
-        _argument(name, canonical_text(value), by_member.get(name, ()))
+        _argument(name, shown_json(value), by_member.get(name, ()))
         for name, value in list(call.arguments.items())[:_MOST_ARGUMENTS]
     ]
     absent = [

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from traces.core.canonical import canonical_text
 from traces.core.rules import RuleSet
+from traces.core.shown_json import shown_json
 from traces.core.text_marks import clean_text, count_marks
 from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
 from traces.selectors.trial_detail import TranscriptPage, transcript_page
@@ -182,12 +182,11 @@ class TranscriptView:
             text = call.arguments if isinstance(call.arguments, str) else ""
             raw = self.budget.block(text, kind="text", full_url=url, long_from=LONG_ARGUMENTS)
             return (), raw, "Not JSON: kept as it came."
-        text = canonical_text(call.arguments)
+        text = shown_json(call.arguments)
         if isinstance(call.arguments, dict) and len(text) <= LONG_ARGUMENTS:
             self.budget.left -= len(text)
             named = tuple(
-                pages.Argument(name, canonical_text(value))
-                for name, value in call.arguments.items()
+                pages.Argument(name, shown_json(value)) for name, value in call.arguments.items()
             )
             return named, None, ""
         raw = self.budget.block(text, kind="text", full_url=url, long_from=LONG_ARGUMENTS)

@@ -86,7 +86,7 @@ def test_arguments_that_are_no_object_are_shown_as_they_came(client: Client, cas
 
     assert [(call.raw.text if call.raw else None, call.raw_note) for call in calls] == [
         ("{broken", "Not JSON: kept as it came."),
-        ("[1,2]", "Not a JSON object."),
+        ("[1, 2]", "Not a JSON object."),
         (None, "The arguments were not recorded."),
     ]
 
@@ -146,7 +146,7 @@ def test_states_are_compared(client: Client, cast: Cast) -> None:
 
     assert [(c.act, c.pointer, c.before, c.after) for c in states[0].changes] == [
         ("changed", "/orders/A/paid", "false", "true"),
-        ("added", "/refunds/0", "null", '{"order":"A"}'),
+        ("added", "/refunds/0", "null", '{"order": "A"}'),
     ]
     assert states[0].sentence == (
         "2 differences in 2 collections, 3 records. "
