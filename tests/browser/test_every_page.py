@@ -1,0 +1,203 @@
+"""Every page of the site by the same standard: two themes, two widths, keyboard, no complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from playwright.sync_api import expect
+
+from reviews.models import Verdict
+from tests.browser.conftest import Opener, Site
+from tests.browser.evidence import BROKEN, EMPTY, HOSTILE, LONG, PLAIN, SAMPLE
+from traces.models import Release, Run, Task, Trial, Upload
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+Address = Callable[[], str]
+NO_PAGE = {
+    # Answers without a page of their own: files, redirects, machine-readable.
+    *("api-export", "api-figures", "api-paths", "api-run", "api-runs", "api-schema", "api-trial"),
+    *("api-upload", "api-upload-lines", "api-upload-raw", "api-uploads", "csp-report"),
+    *("demo-sign-in", "health", "sign-out", "step-content", "system-start", "trial-raw"),
+    *("trials-csv", "trials-jsonl", "upload-line-raw", "upload-raw"),
+}
+
+
+def of_system(name: str, slug: str = SAMPLE, query: str = "", **keys: str) -> Address:
+    """The address of a page that needs no object."""
+    return lambda: reverse(name, kwargs={"slug": slug, **keys}) + query
+
+
+def of_first(name: str, key: str, model: Any, query: str = "", **wanted: Any) -> Address:
+    """The address of a page of the first object of that kind."""
+
+    def address() -> str:
+        one = model.objects.filter(**wanted).order_by("pk").first()
+        slug = wanted.get("system__slug") or wanted.get("release__system__slug") or SAMPLE
+        return reverse(name, kwargs={"slug": slug, key: one.uuid}) + query
+
+    return address
+
+
+def of_comparison() -> str:
+    """Two passing trials of one task."""
+    task = Task.objects.get(system__slug=SAMPLE, task_id="12")
+    passing = Trial.objects.filter(task=task).order_by("pk")
+    sides = "".join(f"&side={trial.uuid.hex}" for trial in passing[:2])
+    return (
+        reverse("task-compare", kwargs={"slug": SAMPLE, "task": task.uuid}) + f"?level=exact{sides}"
+    )
+
+
+def of_judged_trial() -> str:
+    """A trial with verdicts of judges beside those of code."""
+    verdict = Verdict.objects.filter(grader_version__grader__kind="model").order_by("pk").first()
+    assert verdict is not None
+    return reverse("trial-detail", kwargs={"slug": SAMPLE, "trial": verdict.trial.uuid})
+
+
+_TASK = {"system__slug": SAMPLE, "task_id": "12"}
+PAGES: dict[str, Address] = {
+    "system-list": lambda: reverse("system-list"),
+    "system-new": lambda: reverse("system-new"),
+    "api-docs": lambda: reverse("api-docs"),
+    "task-list": of_system("task-list"),
+    "task-list table": of_system("task-list", PLAIN, "?view=table&level=effects"),
+    "task-list hostile": of_system("task-list", HOSTILE),
+    "task-list empty": of_system("task-list", EMPTY),
+    "task-detail": of_first("task-detail", "task", Task, "?overlay=fail,unresolved", **_TASK),
+    "task-detail messages": of_first("task-detail", "task", Task, "?messages=1", **_TASK),
+    "task-compare": of_comparison,
+    "trial-list": of_system("trial-list", PLAIN),
+    "trial-list hostile": of_system("trial-list", HOSTILE),
+    "trial-list empty": of_system("trial-list", EMPTY),
+    "trial-detail": of_judged_trial,
+    "trial-detail long": of_first(
+        "trial-detail", "trial", Trial, "?step=6000", release__system__slug=LONG
+    ),
+    "run-list": of_system("run-list"),
+    "run-list empty": of_system("run-list", EMPTY),
+    "run-detail": of_first("run-detail", "run", Run, release__system__slug=SAMPLE),
+    "release-list": of_system("release-list"),
+    "release-list empty": of_system("release-list", EMPTY),
+    "release-detail": of_first("release-detail", "release", Release, system__slug=SAMPLE),
+    "release-detail hostile": of_first("release-detail", "release", Release, system__slug=HOSTILE),
+    "upload-list": of_system("upload-list"),
+    "upload-list empty": of_system("upload-list", EMPTY),
+    "upload-new": of_system("upload-new"),
+    "upload-detail": of_first("upload-detail", "upload", Upload, system__slug=HOSTILE),
+    "upload-detail failed": of_first("upload-detail", "upload", Upload, system__slug=BROKEN),
+}
+NOBODY = {"sign-in": lambda: reverse("sign-in")}
+
+# What axe calls a best practice is a matter of taste, the rest is WCAG 2.2 A and AA.
+AXE = {
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    },
+    "resultTypes": ["violations"],
+}
+
+
+def names_of(patterns: Any = None) -> Iterator[str]:
+    """The name of every route."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            yield from names_of(pattern.url_patterns)
+        else:
+            assert isinstance(pattern, URLPattern)
+            yield str(pattern.name)
+
+
+def test_every_route_is_looked_at_or_has_no_page() -> None:
+    looked_at = {name.split()[0] for name in (*PAGES, *NOBODY)}
+    assert set(names_of()) == looked_at | NO_PAGE
+    assert not looked_at & NO_PAGE
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds, in words."""
+    found = Axe().run(page, options=AXE).response["violations"]
+    return [
+        f"{fault['id']}: {node['target']} {node['failureSummary']}"
+        for fault in found
+        for node in fault["nodes"]
+    ]
+
+
+def set_theme(page: Page, theme: str) -> None:
+    page.evaluate(
+        """async (theme) => {
+          document.documentElement.dataset.theme = theme;
+          await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+        }""",
+        theme,
+    )
+
+
+def is_too_wide(page: Page) -> bool:
+    wide: bool = page.evaluate(
+        "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    )
+    return wide
+
+
+@pytest.mark.parametrize("name", [*PAGES, *NOBODY])
+def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) -> None:
+    is_public = name in NOBODY
+    page = open_page(
+        (NOBODY if is_public else PAGES)[name](), who=None if is_public else "engineer"
+    )
+    assert page.locator("h1").count() == 1
+    assert page.title().endswith("evalsite")
+    walk_by_keyboard(page)
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert not is_too_wide(page), f"sideways overflow at {width}"
+        for theme in ("light", "dark"):
+            set_theme(page, theme)
+            assert faults(page) == [], f"{width} {theme}"
+
+
+def walk_by_keyboard(page: Page) -> None:
+    """The skip link comes first and works, and whatever has the focus shows it."""
+    page.evaluate(_TO_THE_START)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    without_ring = []
+    for _ in range(24):
+        page.keyboard.press("Tab")
+        if (fault := page.evaluate(_FAULT_OF_FOCUS)) == "nothing":
+            break
+        without_ring += [fault] if fault else []
+    assert without_ring == []
+    skip.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+
+
+# A page may put the focus somewhere itself; Tab then goes on from there.
+_TO_THE_START = """() => {
+  document.body.tabIndex = -1;
+  document.body.focus();
+  document.body.removeAttribute("tabindex");
+}"""
+
+_FAULT_OF_FOCUS = """() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return "nothing";
+  const box = element.getBoundingClientRect();
+  const style = getComputedStyle(element);
+  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1.5;
+  return ring && box.width > 0 && box.height > 0 ? "" : element.outerHTML.slice(0, 160);
+}"""
