@@ -202,7 +202,7 @@ def _figures(
             Figure(
                 f"pass^{last.k}",
                 estimate_text(last.value),
-                detail=f"pass^1 {estimate_text(hat[0].value)}",
+                detail=f"pass^1 {estimate_text(hat[0].value)}" if last.k > 1 else "",
                 help=f"The chance that all of {last.k} trials of a task pass: the mean over "
                 f"{counted(last.n_tasks, 'task')} with at least {last.k} graded trials{left_out}.",
             )

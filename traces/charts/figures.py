@@ -20,7 +20,8 @@ def label_text(text: str, longest: int = _LONGEST_LABEL) -> str:
     """
     plain = marked_text(text)
     shown = plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
-    return escape(shown)
+    # In text a quotation mark needs none, and Plotly shows its entity as it stands.
+    return escape(shown, quote=False)
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +42,8 @@ def paths_per_task(task_ids: tuple[str, ...], n_paths: tuple[int, ...]) -> dict[
         x_title="task",
         y_title="passing paths",
         x_axis={"type": "category", "showgrid": False, "range": [-0.6, len(labels) - 0.4]},
-        y_axis={"rangemode": "tozero", "tickformat": "d"},
+        # Few paths would else get ticks between whole numbers.
+        y_axis={"rangemode": "tozero", "tickformat": "d", **_whole_steps(n_paths)},
     )
 
 
@@ -73,6 +75,10 @@ def passes_against_k(hat: tuple[float | None, ...], at: tuple[float | None, ...]
         x_axis={"dtick": 1},
         y_axis={"range": [0, 1.03], "tickformat": ".0%"},
     )
+
+
+def _whole_steps(numbers: Sequence[int]) -> dict[str, int]:
+    return {"dtick": 1} if max(numbers, default=0) < 8 else {}
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from traces.charts.figures import label_text, passes_against_k, paths_per_task
 
 
 def test_a_label_is_escaped_marked_and_short() -> None:
-    assert label_text('<a href="x">\u202e') == "&lt;a href=&quot;x&quot;&gt;[U+202E]"
+    assert label_text('<a href="x">\u202e') == '&lt;a href="x"&gt;[U+202E]'
     assert label_text("x" * 50) == "x" * 39 + "…"
 
 
@@ -17,6 +17,8 @@ def test_paths_per_task_keeps_tasks_apart_whose_labels_are_the_same() -> None:
     assert figure["data"][0]["x"] == [label, f"{label} (2)", "&lt;b&gt;"]
     assert figure["data"][0]["customdata"] == ["y" * 39 + "…", "y" * 39 + "…", "&lt;b&gt;"]
     assert figure["data"][0]["y"] == [1, 2, 3]
+    assert figure["layout"]["yaxis"]["dtick"] == 1
+    assert "dtick" not in paths_per_task(("a",), (8,))["layout"]["yaxis"]
     assert "template" not in figure["layout"]
     assert "<b>" not in json.dumps(figure).replace("<extra></extra>", "")
 
