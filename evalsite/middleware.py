@@ -27,6 +27,9 @@ class AnswerMiddleware:
         answer = self.get_response(request)
         if not answer.has_header("Cache-Control"):
             answer["Cache-Control"] = "private, no-store"
+        if answer.status_code == 429 and not answer.has_header("Retry-After"):
+            # Only a sign-in that was tried too often says nothing of its own.
+            answer["Retry-After"] = str(int(settings.AXES_COOLOFF_TIME.total_seconds()))
         patch_vary_headers(answer, ["HX-Request"])
         return answer
 

@@ -65,6 +65,7 @@ def test_too_many_wrong_tries_are_refused_for_a_while(client: Client, cast: Cast
 
     assert codes == [422] * (tries - 1) + [429]
     assert locked.status_code == 429
+    assert locked["Retry-After"] == str(int(site_settings.AXES_COOLOFF_TIME.total_seconds()))
     assert "Too many tries" in locked.content.decode()
     assert "_auth_user_id" not in client.session
 
