@@ -8,7 +8,7 @@ import logging
 from django import forms
 from django.conf import settings
 from django.contrib.auth import login, logout
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -35,6 +35,9 @@ DEMO_ROLES = (
 
 class SignInForm(AuthenticationForm):
     """Name and password."""
+
+    # Django's own form only tells the browser how long a name may be.
+    username = UsernameField(max_length=150, widget=forms.TextInput(attrs={"autofocus": True}))
 
     error_messages = {
         "invalid_login": "The name or the password is wrong. Both heed upper and lower case.",
@@ -75,7 +78,8 @@ def _page(request: HttpRequest, form: forms.Form) -> pages.SignInPage:
 
 def local_address(request: HttpRequest, url: str) -> str:
     """The address to go on to, if it is one of this site; else the start page."""
-    if url_has_allowed_host_and_scheme(
+    # Without its slash, a word would be looked up as the name of a route.
+    if url.startswith("/") and url_has_allowed_host_and_scheme(
         url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     ):
         return url

@@ -202,6 +202,8 @@ def answer_to(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an exception: `code` and `detail`, and when to come again where that helps."""
     if isinstance(error, DataError):
         return problem("unreadable-text", "A name holds characters that no name can hold.", 400)
+    if isinstance(error, RecursionError):
+        return problem("too-deep", "The JSON is nested too deeply.", 400)
     if isinstance(error, OperationalError | InterfaceError | EmbeddedPostgresError | OSError):
         log.warning("service away", extra={"cause": type(error).__name__})
         away = problem(

@@ -38,6 +38,8 @@ def test_signing_in_starts_a_new_session(client: Client, cast: Cast) -> None:
         ("//elsewhere.example/", "/"),
         ("javascript:alert(1)", "/"),
         ("/\\elsewhere.example", "/"),
+        ("system", "/"),
+        ("0", "/"),
         ("", "/"),
     ],
 )
@@ -56,6 +58,19 @@ def test_a_wrong_password_is_told_from_a_wrong_name_by_nothing(client: Client, c
     sentence = "The name or the password is wrong."
     assert sentence in wrong.content.decode()
     assert sentence in nobody.content.decode()
+
+
+@pytest.mark.parametrize("next_url", ["0", "system", "\x00", "a b"])
+def test_whoever_is_signed_in_is_led_to_no_word(next_url: str, client: Client, cast: Cast) -> None:
+    client.force_login(cast.engineer)
+    answer = client.get(SIGN_IN, {"next": next_url})
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+
+
+@pytest.mark.parametrize("name", ["x" * 151, "x" * 5000, "a\x00b"])
+def test_a_name_that_nobody_can_have_is_refused(name: str, client: Client, cast: Cast) -> None:
+    answer = client.post(SIGN_IN, {"username": name, "password": "wrong"})
+    assert answer.status_code == 422
 
 
 def test_too_many_wrong_tries_are_refused_for_a_while(client: Client, cast: Cast) -> None:

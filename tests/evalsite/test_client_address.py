@@ -13,6 +13,10 @@ from evalsite.client_address import client_address
         (False, "6.6.6.6", "10.0.0.1"),
         (True, "6.6.6.6, 203.0.113.9", "203.0.113.9"),
         (True, "", "10.0.0.1"),
+        (True, "203.0.113.9:4711", "203.0.113.9"),
+        (True, "2001:DB8::1", "2001:db8::1"),
+        (True, "[2001:db8::1]:4711", "2001:db8::1"),
+        (True, "6.6.6.6, unknown", "10.0.0.1"),
     ],
 )
 def test_client_address(

@@ -75,6 +75,7 @@ def test_a_run_is_declared_once(client: Client, cast: Cast) -> None:
         NIGHT | {"tasks": "t1"},
         [1],
         "{broken",
+        '{"a":' * 3000,
     ],
 )
 def test_a_declaration_that_cannot_be_one_answers_400(
