@@ -34,7 +34,7 @@ except EnvironmentProblemsError as error:
 MODE = ENVIRONMENT.mode
 PRODUCTION = MODE is Mode.PRODUCTION
 EVALSITE_DATA = ENVIRONMENT.data
-EVALSITE_UPLOADS = EVALSITE_DATA / ("uploads-test" if TESTING else "uploads")
+EVALSITE_UPLOADS = EVALSITE_DATA / "uploads"  # the tests take folders of their own
 EVALSITE_DEMO = ENVIRONMENT.demo
 EVALSITE_LIMITS = ENVIRONMENT.limits
 EVALSITE_API_MAX_BYTES = ENVIRONMENT.api_max_bytes

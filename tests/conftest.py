@@ -37,3 +37,13 @@ def django_db_modify_db_settings(
     from tests.support.databases import drop_abandoned_test_databases
 
     drop_abandoned_test_databases()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def uploads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the bytes of uploads that this process of the test run has to itself."""
+    from django.conf import settings
+
+    folder = tmp_path_factory.mktemp("uploads")
+    settings.EVALSITE_UPLOADS = folder
+    return folder

@@ -111,7 +111,8 @@ def test_read_tau2_file_gives_tasks_facts_and_trials() -> None:
         {"role": "tool", "content": "Error: no", "requestor": "assistant", "tool_call_id": "c1", "is_error": True},
     ]  # fmt: skip
     assert trial.rest["extra"] == {
-        "seed": 3, "duration": 60.0, "user_cost": 0.01, "reward_info": simulation()["reward_info"],
+        "seed": 3, "duration": 60.0, "user_cost": 0.01, "domain": "airline",
+        "reward_info": simulation()["reward_info"],
     }  # fmt: skip
 
 
