@@ -1,6 +1,7 @@
 """What all tests share: the cast, and the test database's clean-up."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
