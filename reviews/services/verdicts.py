@@ -62,6 +62,7 @@ class WaitingTarget:
 
 
 _Identity = tuple[int, int, int, str]  # trial, criterion, grader version, key
+_TrialName = str | tuple[str, str, int, str]  # external id; or task, label, attempt, run
 
 
 def store_verdicts(
@@ -338,17 +339,20 @@ def _matches(
 ) -> Iterable[tuple[WaitingVerdict, ArrivedTrial]]:
     if not arrived or not WaitingVerdict.objects.filter(system=system, attached_at=None).exists():
         return
-    by_external = {t.external_id: t for t in arrived if t.external_id}
-    by_key = {(t.task_id, t.label, t.attempt, t.run_name): t for t in arrived}
+    by_name: dict[_TrialName, list[ArrivedTrial]] = {}
+    for trial in arrived:
+        by_name.setdefault((trial.task_id, trial.label, trial.attempt, trial.run_name), []).append(
+            trial
+        )
+        if trial.external_id:
+            by_name.setdefault(trial.external_id, []).append(trial)
     waiting = WaitingVerdict.objects.filter(system=system, attached_at=None).filter(
-        Q(external_id__in=list(by_external))
+        Q(external_id__in={t.external_id for t in arrived if t.external_id})
         | Q(external_id="", task_id__in={t.task_id for t in arrived})
     )
     for row in waiting.order_by("pk"):
-        trial = (
-            by_external.get(row.external_id)
-            if row.external_id
-            else by_key.get((row.task_id, row.label, row.attempt, row.run_name))
-        )
-        if trial and row.release_id in (None, trial.release_id):
-            yield row, trial
+        name: _TrialName = row.external_id or (row.task_id, row.label, row.attempt, row.run_name)
+        named = [t for t in by_name.get(name, ()) if row.release_id in (None, t.release_id)]
+        # Where several trials bear the name, it is not told which one is meant.
+        if len(named) == 1:
+            yield row, named[0]

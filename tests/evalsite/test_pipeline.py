@@ -159,6 +159,51 @@ def test_verdicts_wait_for_their_trial_and_attach_when_it_comes(cast: Cast) -> N
     assert dispositions() == {("t1", "0", 1): "fail"}
 
 
+def agent(version: str) -> dict[str, Any]:
+    return {"agent": {"name": "a", "version": version}}
+
+
+@pytest.mark.parametrize("versions", [("1.0", "2.0"), ("2.0", "1.0")])
+def test_waiting_verdicts_find_the_trial_of_their_release(
+    versions: tuple[str, str], cast: Cast
+) -> None:
+    named = {"external_id": "sim-1"}
+    ingest(
+        cast.system,
+        [
+            early("fail") | agent("1.0"),
+            early("pass") | agent("2.0"),
+            early("fail", criterion="tone") | named | agent("1.0"),
+            early("pass", criterion="tone") | named | agent("2.0"),
+        ],
+        release=None,
+    )
+
+    trials = [record("t1", 0, verdicts=[], **named) | agent(version) for version in versions]
+    ingest(cast.system, trials, release=None)
+
+    assert WaitingVerdict.objects.filter(attached_at=None).count() == 0
+    found = Verdict.objects.values_list("trial__release__name", "criterion__name", "value")
+    assert set(found) == {
+        ("1.0", "outcome", "fail"),
+        ("2.0", "outcome", "pass"),
+        ("1.0", "tone", "fail"),
+        ("2.0", "tone", "pass"),
+    }
+
+
+def test_a_verdict_that_names_several_trials_that_come_at_once_waits(cast: Cast) -> None:
+    ingest(cast.system, [early("fail")], release=None)
+
+    trials = [record("t1", 0, verdicts=[]) | agent(version) for version in ("1.0", "2.0")]
+    ingest(cast.system, trials, release=None)
+
+    assert (WaitingVerdict.objects.filter(attached_at=None).count(), Verdict.objects.count()) == (
+        1,
+        0,
+    )
+
+
 def test_verdicts_for_a_stored_trial_decide_it_anew(cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0, verdicts=[])])
     assert dispositions() == {("t1", "0", 1): "unresolved"}
