@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from reviews.models import Verdict
 from tests.browser.conftest import Opener, Site
-from tests.browser.evidence import BROKEN, EMPTY, HOSTILE, LONG, PLAIN, SAMPLE
+from tests.browser.evidence import BROKEN, EMPTY, HOSTILE, PLAIN, SAMPLE
 from traces.models import Release, Run, Task, Trial, Upload
 
 if TYPE_CHECKING:
@@ -79,12 +79,9 @@ PAGES: dict[str, Address] = {
     "trial-list hostile": of_system("trial-list", HOSTILE),
     "trial-list empty": of_system("trial-list", EMPTY),
     "trial-detail": of_judged_trial,
-    "trial-detail long": of_first(
-        "trial-detail", "trial", Trial, "?step=6000", release__system__slug=LONG
-    ),
     "run-list": of_system("run-list"),
     "run-list empty": of_system("run-list", EMPTY),
-    "run-detail": of_first("run-detail", "run", Run, release__system__slug=SAMPLE),
+    "run-detail": of_first("run-detail", "run", Run, release__system__slug=PLAIN),
     "release-list": of_system("release-list"),
     "release-list empty": of_system("release-list", EMPTY),
     "release-detail": of_first("release-detail", "release", Release, system__slug=SAMPLE),
