@@ -42,7 +42,13 @@ def test_tools_that_share_a_word_are_told_apart() -> None:
 
 
 def test_a_name_of_plain_words_or_of_none_has_a_label_too() -> None:
-    assert labels("get", "---", "", "\u202e", "工具") == ["get", "---", "(none)", "[U+202E]", "工具"]
+    assert labels("get", "---", "", "\u202e", "工具") == [
+        "get",
+        "---",
+        "(none)",
+        "[U+202E]",
+        "工具",
+    ]
 
 
 def test_colours_and_kinds_come_in_the_order_of_use() -> None:
