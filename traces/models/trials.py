@@ -161,6 +161,7 @@ class Trial(models.Model):
         indexes = [
             models.Index(fields=["task", "release"], name="trial_task_release"),
             models.Index(fields=["upload", "id"], name="trial_upload"),
+            models.Index(fields=["system", "-id"], name="trial_newest"),
             models.Index(
                 fields=["system", "external_id"],
                 name="trial_external_id",
