@@ -242,6 +242,19 @@ def test_opened_upload_encrypted_or_unknown_compression_is_refused(tmp_path: Pat
     assert [member.name for member in contents.members] == ["c"]
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_opened_upload_compression_that_unpacks_without_a_bound_is_refused(
+    method: int, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("a", b"1")
+    contents = listed(tmp_path / "a.zip")
+    assert [finding.sentence for _, finding in contents.refusals] == [
+        f"The archive member is refused: its compression (method {method}) cannot be read."
+    ]
+    assert contents.members == ()
+
+
 def test_opened_upload_damaged_zip_member_is_named_while_reading(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", ("a", PAYLOAD), ("b", b"2"), compress_type=zipfile.ZIP_STORED)
     data = path.read_bytes().replace(b'{"a":1}', b'{"a":2}', 1)
