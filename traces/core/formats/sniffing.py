@@ -11,10 +11,12 @@ from traces.core.records import Finding, UnreadableUploadError
 from traces.core.strict_json import BOM, looks_like_utf16
 
 SNIFFED_BYTES: Final = 512 * 1024
+MOST_SNIFFED_BYTES: Final = 20 * 1024 * 1024  # behind a first record of the usual limit
 MOST_LINES: Final = 50
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"(\s*:)?|[\[\]{}]|"')
 _BLANKS: Final = b" \t\r\n"
+_UNKNOWN: Final = "unknown-format"
 
 
 class Shape(StrEnum):
@@ -31,17 +33,30 @@ class Shape(StrEnum):
 
 
 def shape_of(member: Member) -> Shape:
-    """The shape of a file. Raises UnreadableUploadError, which says what it looks like instead."""
-    head = head_of(member, SNIFFED_BYTES)
-    if len(head) == SNIFFED_BYTES and not head.strip(_BLANKS):
-        head = _head_behind_blanks(member)
-    return shape_of_head(head)
+    """The shape of a file. Raises UnreadableUploadError, which says what it looks like instead.
+
+    What tells it may stand behind one large field or line, so more is looked at where the
+    beginning tells nothing.
+    """
+    head = _head(member, SNIFFED_BYTES)
+    try:
+        return shape_of_head(head)
+    except UnreadableUploadError as error:
+        if len(head) < SNIFFED_BYTES or error.finding.code != _UNKNOWN:
+            raise
+    return shape_of_head(_head(member, MOST_SNIFFED_BYTES))
 
 
-def _head_behind_blanks(member: Member) -> bytes:
+def _head(member: Member, size: int) -> bytes:
+    head = head_of(member, size)
+    is_blank = len(head) == size and not head.strip(_BLANKS)
+    return _head_behind_blanks(member, size) if is_blank else head
+
+
+def _head_behind_blanks(member: Member, size: int) -> bytes:
     head = b""
     with member.open() as stream:
-        while len(head) < SNIFFED_BYTES and (block := stream.read(SNIFFED_BYTES)):
+        while len(head) < size and (block := stream.read(SNIFFED_BYTES)):
             head = (head + block).lstrip(_BLANKS)
     return head
 
@@ -64,7 +79,7 @@ def shape_of_head(head: bytes) -> Shape:
     shape = shape or _shape_of_lines(text)
     if shape is None:
         raise _unreadable(
-            "unknown-format",
+            _UNKNOWN,
             "The file is in no known format (native JSON Lines, tau-bench results, tau2-bench "
             "results, tau2 judge verdicts).",
         )
@@ -102,6 +117,9 @@ def _shape_of_object(keys: frozenset[str], *, is_one_line: bool) -> Shape | None
         return Shape.JUDGE_LINES
     if "entries" in keys and keys & {"total_judged", "agree_count", "disagree_count"}:
         return Shape.JUDGE_SUMMARY
+    if "task_id" in keys and keys & {"agent", "verdicts"}:
+        # Only native records have these; whatever else they bring is kept.
+        return Shape.NATIVE_LINES if is_one_line else None
     if "simulations" in keys or keys >= {"info", "tasks"} or keys >= {"timestamp", "info"}:
         return Shape.TAU2_RESULTS
     if "traj" in keys:

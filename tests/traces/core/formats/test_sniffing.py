@@ -33,6 +33,15 @@ from traces.core.records import UnreadableUploadError
         ({"total_judged": 1, "entries": []}, Shape.JUDGE_SUMMARY),
         ({"simulation_id": "s", "judge_response": "x"}, Shape.JUDGE_LINES),
         (b'garbage\n{"simulation_id":"s","judge_response":"x"}', Shape.JUDGE_LINES),
+        ({"facts": "x" * 600_000} | record(), Shape.NATIVE_LINES),
+        ({"messages": ["x" * 600_000], "task_id": "1"}, Shape.NATIVE_LINES),
+        ({"tasks": ["x" * 600_000], "info": {}, "simulations": []}, Shape.TAU2_RESULTS),
+        (b"x" * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
+        (b"[" * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
+        (b" " * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
+        (record() | {"timestamp": "t", "info": {}, "agent": {}}, Shape.NATIVE_LINES),
+        (record() | {"id": "x", "termination_reason": "y", "verdicts": []}, Shape.NATIVE_LINES),
+        (record() | {"traj": [], "simulations": [], "verdicts": []}, Shape.NATIVE_LINES),
     ],
 )
 def test_shape_of_is_found_by_the_content(content: Any, shape: Shape) -> None:
