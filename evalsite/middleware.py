@@ -22,9 +22,7 @@ class AnswerMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if _is_too_large(request):
-            return _too_large(request)
-        answer = self.get_response(request)
+        answer = _too_large(request) if _is_too_large(request) else self.get_response(request)
         if not answer.has_header("Cache-Control"):
             answer["Cache-Control"] = "private, no-store"
         if answer.status_code == 429 and not answer.has_header("Retry-After"):
@@ -40,7 +38,7 @@ def _is_too_large(request: HttpRequest) -> bool:
         return False
     length = request.META.get("CONTENT_LENGTH") or "0"
     most = settings.EVALSITE_UPLOAD_MAX_BYTES + _FORM_BYTES
-    return not length.isdigit() or int(length[:19]) > most
+    return not (length.isascii() and length.isdigit()) or int(length[:19]) > most
 
 
 def _too_large(request: HttpRequest) -> HttpResponse:

@@ -83,3 +83,31 @@ def test_an_odd_report_is_taken_too(body: str, client: Client) -> None:
 
 def test_a_report_by_get_is_refused(client: Client) -> None:
     assert client.get("/csp-report").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {"host": "evil.example"}, 400),
+        ("/systems/airline", {}, 301),
+        ("/nothing/", {}, 404),
+        ("/sign-in/", {"content-length": "9" * 18}, 413),
+        ("/sign-in/", {"content-length": "\xb2"}, 413),
+        ("/api/v1/paths", {}, 401),
+        ("/health", {}, 503),
+    ],
+)
+def test_every_answer_carries_the_headers_of_safety(
+    path: str, headers: dict[str, str], status: int, client: Client
+) -> None:
+    client.raise_request_exception = False
+    given = {f"HTTP_{name.upper()}": value for name, value in headers.items()}
+    length = {"CONTENT_LENGTH": given.pop("HTTP_CONTENT-LENGTH")} if status == 413 else {}
+
+    answer = client.get(path, **given, **length)
+
+    assert answer.status_code == status
+    assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
+    assert answer["X-Frame-Options"] == "DENY"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "no-store" in answer["Cache-Control"]
