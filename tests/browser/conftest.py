@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
@@ -257,7 +257,7 @@ def open_page(site: Site, browser: Browser) -> Iterator[Opener]:
         *,
         who: str | None = "engineer",
         width: int = 1440,
-        scheme: str = "light",
+        scheme: Literal["light", "dark"] = "light",
         scripts: bool = True,
         expect: tuple[str, ...] = (),
     ) -> Page:
@@ -276,9 +276,12 @@ def open_page(site: Site, browser: Browser) -> Iterator[Opener]:
         if scripts:
             context.add_init_script(_TELL_VIOLATIONS)
         if who is not None:
-            cookie = {"name": "sessionid", "value": site.session_of(who), "url": site.url}
-            context.add_cookies([cookie])
+            context.add_cookies(
+                [{"name": "sessionid", "value": site.session_of(who), "url": site.url}]
+            )
         page = context.new_page()
+        # A listener from the start: one added just before the click may come too late.
+        page.on("filechooser", lambda chooser: None)
         page.goto(path)
         return page
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsite.sample_loader import DEMO_ROLES
 from tests.support.cast import PASSWORD
-from tests.support.evidence import ingest, record, verdict
+from tests.support.evidence import Call, ingest, record, verdict
 from traces.models import System, User
 from traces.services.people import create_system, set_member
 
@@ -37,7 +37,7 @@ def add_systems() -> None:
         set_member(systems[slug], anna, DEMO_ROLES[0])
     for kind in HOSTILE_KINDS:
         for path in sorted(CASES.glob(f"{kind}--*")):
-            # Each in a release of its own: the records name versions that contradict each other.
+            # The records name their releases themselves, one of them a hostile one.
             ingest(systems[HOSTILE], path.read_bytes(), release=None, file_name=path.name)
     ingest(systems[LONG], [long_record()], file_name="many-steps.jsonl")
     ingest(systems[PLAIN], walk_records(), file_name="walk.jsonl")
@@ -75,7 +75,7 @@ def walk_records() -> list[dict[str, Any]]:
     ask = ("search_policy", {"words": "refund"})
     cited = verdict(evidence=[{"step": 4}], rationale="The refund is booked in step 4.")
     failed = verdict("fail", evidence=[{"step": 2}], rationale="Nothing was refunded.")
-    paths = [
+    paths: list[tuple[list[Call], dict[str, Any]]] = [
         ([look, refund], cited),
         ([look, refund], cited),
         ([look, partly], cited),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db.models import QuerySet
 
 from tests.browser.conftest import Opener, Site
 from tests.browser.evidence import HOSTILE
@@ -21,7 +22,7 @@ def addresses(site: Site) -> list[str]:
     """Every page of the system that holds hostile evidence."""
     system = site.system(HOSTILE)
     root = f"/systems/{HOSTILE}"
-    of = {
+    of: dict[str, QuerySet[Any]] = {
         "tasks": Task.objects.filter(system=system),
         "trials": Trial.objects.filter(release__system=system),
         "runs": Run.objects.filter(release__system=system),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from playwright.sync_api import expect
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BAD_LINE = b'{"task_id": "refund", "trial": \n'
 
 
@@ -302,3 +303,13 @@ def test_a_theme_is_remembered(open_page: Opener) -> None:
     page.locator("[data-set-theme=dark]").locator("visible=true").click()
     page.goto(f"/systems/{SAMPLE}/releases/")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_without_a_choice_the_theme_is_that_of_the_browser(open_page: Opener) -> None:
+    shades = {
+        open_page(f"/systems/{SAMPLE}/runs/", scheme=scheme).evaluate(
+            "getComputedStyle(document.body).backgroundColor"
+        )
+        for scheme in SCHEMES
+    }
+    assert shades == {"rgb(246, 246, 243)", "rgb(18, 19, 21)"}
