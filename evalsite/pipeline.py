@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from evalsite.common.ahead import read_ahead
 from evalsite.projections import decide_trials, refresh_figures
 from reviews.services.verdicts import (
     ArrivedTrial,
@@ -32,12 +32,10 @@ from reviews.services.verdicts import (
     hold_verdicts,
     store_verdicts,
 )
-from traces.core.formats import ReadOptions, format_of, read_upload
+from traces.core.formats import ReadOptions, format_of
 from traces.core.records import (
     Finding,
-    Item,
     ParsedTask,
-    ParsedTrial,
     ParsedVerdict,
     ParsedVerdicts,
     RunFacts,
@@ -62,6 +60,8 @@ from traces.selectors.reading_limits import reading_limits
 from traces.selectors.rules import rules_of
 from traces.selectors.trials import trials_by_external_id, trials_by_key
 from traces.services import work
+from traces.services.packing import PackedItem, PackedTrial
+from traces.services.reading import Order, batches_of
 from traces.services.trials import (
     IncomingTrial,
     Stored,
@@ -73,8 +73,6 @@ from traces.services.uploads import stored_path
 
 log = logging.getLogger("evalsite.pipeline")
 
-BATCH_RECORDS = 250
-BATCH_BYTES = 4 * 1024 * 1024
 FIGURES_EVERY_SECONDS = 5.0
 MOST_TRIES = 5
 MOST_LINES = 10_000
@@ -168,12 +166,16 @@ def _read(upload: Upload) -> None:
         limits=reading_limits(Door(upload.door)),
         rejection=rules_of(upload.system).rejection,
     )
+    order = Order(
+        path=stored_path(upload),
+        options=options,
+        rules=rules_of(upload.system),
+        skip=upload.job.n_read,
+    )
+    UploadJob.objects.filter(upload=upload).update(format=format_of(order.path, options))
     touched: set[int] = set()
     refreshed = time.monotonic()
-    path = stored_path(upload)
-    UploadJob.objects.filter(upload=upload).update(format=format_of(path, options))
-    items = read_upload(path, options)
-    for batch in read_ahead(_batches(items, skip=upload.job.n_read)):
+    for batch in batches_of(order, folder=settings.BASE_DIR):
         touched |= _store(upload, batch)
         if time.monotonic() - refreshed > FIGURES_EVERY_SECONDS:
             refresh_figures(upload.system, touched)
@@ -184,22 +186,6 @@ def _read(upload: Upload) -> None:
 
 def _tasks_of(upload: Upload) -> set[int]:
     return set(Trial.objects.filter(upload=upload).values_list("task_id", flat=True).distinct())
-
-
-def _batches(items: Iterable[Item], *, skip: int) -> Iterator[list[Item]]:
-    """The items behind the checkpoint, in batches bounded by number and by bytes."""
-    batch: list[Item] = []
-    size = 0
-    for number, item in enumerate(items):
-        if number < skip:
-            continue
-        batch.append(item)
-        size += item.source.length
-        if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 @dataclass(slots=True)
@@ -218,18 +204,23 @@ class _Ledger:
     warnings: int = 0
     lines: list[tuple[LineOutcome, Source, Finding]] = field(default_factory=list)
 
-    def refuse(self, item: Item, findings: Iterable[Finding]) -> None:
+    def refuse(self, item: PackedItem, findings: Iterable[Finding]) -> None:
         self.received += 1
         self.refused += 1
         self.lines.extend((LineOutcome.REFUSED, item.source, finding) for finding in findings)
 
-    def note(self, item: Item) -> None:
+    def note(self, item: PackedItem) -> None:
         """What is odd about a part of the upload that is no record."""
         self.warnings += len(item.warnings)
         self.lines.extend((LineOutcome.NOTE, item.source, finding) for finding in item.warnings)
 
     def settle(
-        self, item: Item, *, conflicts: Sequence[Finding], is_new: bool, refusals: Sequence[Finding]
+        self,
+        item: PackedItem,
+        *,
+        conflicts: Sequence[Finding],
+        is_new: bool,
+        refusals: Sequence[Finding],
     ) -> None:
         """Put a readable record under exactly one heading."""
         self.received += 1
@@ -245,7 +236,7 @@ class _Ledger:
 
 
 @transaction.atomic
-def _store(upload: Upload, batch: Sequence[Item]) -> set[int]:
+def _store(upload: Upload, batch: Sequence[PackedItem]) -> set[int]:
     """Store one batch with its ledger and checkpoint. Returns the ids of the tasks it touched."""
     now = timezone.now()
     job = UploadJob.objects.select_for_update().get(upload=upload)
@@ -308,7 +299,7 @@ class _Store:
         self.releases: dict[str, Release] = {}
         self.runs: dict[tuple[int, str], Run] = {}
 
-    def run(self, batch: Sequence[Item]) -> set[int]:
+    def run(self, batch: Sequence[PackedItem]) -> set[int]:
         readable = [item for item in batch if self._is_readable(item)]
         releases = {release.pk: release for item in readable for release in self._releases(item)}
         ingest_locks(self.system, releases.values())
@@ -319,7 +310,7 @@ class _Store:
                 self._note_run(item.content)
         return self._store_evidence(readable)
 
-    def _is_readable(self, item: Item) -> bool:
+    def _is_readable(self, item: PackedItem) -> bool:
         if item.content is not None:
             return True
         if item.refusals:
@@ -327,11 +318,11 @@ class _Store:
         self.ledger.note(item)
         return False
 
-    def _releases(self, item: Item) -> Iterator[Release]:
+    def _releases(self, item: PackedItem) -> Iterator[Release]:
         content = item.content
-        if isinstance(content, ParsedTrial) or (
-            isinstance(content, ParsedVerdicts) and content.agent_version is not None
-        ):
+        if isinstance(content, PackedTrial):
+            yield self._release(content.trial.agent_version)
+        elif isinstance(content, ParsedVerdicts) and content.agent_version is not None:
             yield self._release(content.agent_version)
 
     def _release(self, version: str | None) -> Release:
@@ -356,8 +347,8 @@ class _Store:
         if self.upload.release:
             work.note_details(self._run(self.upload.release, None), facts.details)
 
-    def _store_evidence(self, items: Sequence[Item]) -> set[int]:
-        incoming = self._incoming([i for i in items if isinstance(i.content, ParsedTrial)])
+    def _store_evidence(self, items: Sequence[PackedItem]) -> set[int]:
+        incoming = self._incoming([i for i in items if isinstance(i.content, PackedTrial)])
         stored = store_trials(self.system, self.upload, [one for _, one in incoming], now=self.now)
         touched = {one.task.pk for _, one in incoming}
         trials = dict(zip((id(item) for item, _ in incoming), stored, strict=True))
@@ -376,19 +367,21 @@ class _Store:
         touched |= decide_trials(changed, now=self.now)
         return touched
 
-    def _incoming(self, items: Sequence[Item]) -> list[tuple[Item, IncomingTrial]]:
-        contents = [item.content for item in items if isinstance(item.content, ParsedTrial)]
-        tasks = work.tasks_named(self.system, {c.key.task_id for c in contents})
+    def _incoming(self, items: Sequence[PackedItem]) -> list[tuple[PackedItem, IncomingTrial]]:
+        contents = [item.content for item in items if isinstance(item.content, PackedTrial)]
+        trials = [content.trial for content in contents]
+        tasks = work.tasks_named(self.system, {trial.key.task_id for trial in trials})
         wanted = [
-            (c.key.task_id, uuid.UUID(bytes=c.task_digest) if c.task_digest else None)
-            for c in contents
+            (trial.key.task_id, uuid.UUID(bytes=trial.task_digest) if trial.task_digest else None)
+            for trial in trials
         ]
         versions = work.task_versions(tasks, wanted)
-        incoming: list[tuple[Item, IncomingTrial]] = []
-        for item, trial, (task_id, digest) in zip(items, contents, wanted, strict=True):
+        incoming: list[tuple[PackedItem, IncomingTrial]] = []
+        for item, content, (task_id, digest) in zip(items, contents, wanted, strict=True):
+            trial = content.trial
             release = self._release(trial.agent_version)
             one = IncomingTrial(
-                trial=trial,
+                packed=content,
                 source=item.source,
                 warnings=item.warnings,
                 release=release,
@@ -401,8 +394,8 @@ class _Store:
         return incoming
 
     def _trial_verdicts(
-        self, incoming: Sequence[tuple[Item, IncomingTrial]], stored: Sequence[StoredTrial]
-    ) -> list[tuple[Item, IncomingVerdict]]:
+        self, incoming: Sequence[tuple[PackedItem, IncomingTrial]], stored: Sequence[StoredTrial]
+    ) -> list[tuple[PackedItem, IncomingVerdict]]:
         """The verdicts inside trial records. Those of a record in conflict are refused with it."""
         return [
             (item, self._verdict(item, result.trial_id, one.trial.digest, verdict, result))
@@ -413,7 +406,7 @@ class _Store:
 
     def _verdict(
         self,
-        item: Item,
+        item: PackedItem,
         trial_id: int,
         digest: bytes,
         verdict: ParsedVerdict,
@@ -429,10 +422,10 @@ class _Store:
         )
 
     def _verdicts_alone(
-        self, items: Sequence[Item]
-    ) -> tuple[list[tuple[Item, IncomingVerdict]], dict[int, int]]:
+        self, items: Sequence[PackedItem]
+    ) -> tuple[list[tuple[PackedItem, IncomingVerdict]], dict[int, int]]:
         """Verdicts without their trial: those whose trial is stored, and how many wait anew."""
-        found: list[tuple[Item, IncomingVerdict]] = []
+        found: list[tuple[PackedItem, IncomingVerdict]] = []
         waiting: dict[int, int] = {}
         lone = [i for i in items if isinstance(i.content, ParsedVerdicts)]
         for item, content, trial in self._targets(lone):
@@ -446,8 +439,8 @@ class _Store:
         return found, waiting
 
     def _targets(
-        self, items: Sequence[Item]
-    ) -> Iterator[tuple[Item, ParsedVerdicts, tuple[int, uuid.UUID] | None]]:
+        self, items: Sequence[PackedItem]
+    ) -> Iterator[tuple[PackedItem, ParsedVerdicts, tuple[int, uuid.UUID] | None]]:
         contents = [(i, i.content) for i in items if isinstance(i.content, ParsedVerdicts)]
         external = trials_by_external_id(
             self.system, {c.external_id for _, c in contents if c.external_id}
@@ -476,7 +469,7 @@ class _Store:
             return None
         return self._release(content.agent_version)
 
-    def _hold(self, item: Item, content: ParsedVerdicts) -> int:
+    def _hold(self, item: PackedItem, content: ParsedVerdicts) -> int:
         target = WaitingTarget(
             release=self._named_release(content),
             run_name=self._run_name(content.key),
@@ -493,13 +486,13 @@ class _Store:
 
     def _settle(
         self,
-        item: Item,
+        item: PackedItem,
         trial: StoredTrial | None,
         verdicts: Sequence[StoredVerdict],
         waiting: dict[int, int],
     ) -> None:
         ledger = self.ledger
-        if not isinstance(item.content, ParsedTrial | ParsedVerdicts):
+        if not isinstance(item.content, PackedTrial | ParsedVerdicts):
             ledger.note(item)
             return
         ledger.warnings += len(item.warnings)
@@ -520,7 +513,7 @@ class _Store:
         )
 
     def _arrived(
-        self, incoming: Sequence[tuple[Item, IncomingTrial]], stored: Sequence[StoredTrial]
+        self, incoming: Sequence[tuple[PackedItem, IncomingTrial]], stored: Sequence[StoredTrial]
     ) -> list[ArrivedTrial]:
         return [
             ArrivedTrial(

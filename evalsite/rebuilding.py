@@ -17,6 +17,7 @@ from traces.selectors.trajectories import (
     stored_steps,
     trajectory_with_steps,
 )
+from traces.services.packing import path_columns
 from traces.services.trajectories import write_paths
 from traces.services.trials import ingest_locks, own_mark
 
@@ -73,9 +74,16 @@ def _rebuild_paths(system: System) -> int:
         calls = stored_calls(call for one in steps.values() for call in one.calls)
         write_paths(
             version.pk,
-            rules,
             (
-                (pk, trajectory_with_steps(steps[pk], calls, _numbers(steps[pk])), task_id, own)
+                (
+                    pk,
+                    path_columns(
+                        trajectory_with_steps(steps[pk], calls, _numbers(steps[pk])),
+                        rules,
+                        task_id,
+                        own,
+                    ),
+                )
                 for pk, task_id, own in rows
             ),
         )

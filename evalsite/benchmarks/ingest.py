@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import cProfile
+import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class IngestResult:
     n_bytes: int  # of the upload
     seconds: float  # until all is committed and queryable
     processor_seconds: float  # of this process, in `seconds`; the server's own are not in it
+    reader_seconds: float  # of processor, of the process that reads the records
     stages: dict[str, float]  # seconds
     bare: tuple[BareLimit, ...]
     peak_bytes: int
@@ -79,6 +81,7 @@ def measure_ingest(
         n_bytes=file.stat().st_size,
         seconds=best.seconds,
         processor_seconds=best.processor_seconds,
+        reader_seconds=best.reader_seconds,
         stages=best.stages,
         bare=bare,
         peak_bytes=first.peak_bytes,
@@ -97,6 +100,7 @@ def write_trials(file: Path, *, n_trials: int, n_tasks: int, seed: int = 0) -> N
 class _Round:
     seconds: float
     processor_seconds: float
+    reader_seconds: float
     n_verdicts: int
     stages: dict[str, float]
     peak_bytes: int
@@ -108,17 +112,30 @@ def _round(file: Path, number: int, n_trials: int, profile: cProfile.Profile | N
     stages = Stages()
     reset_peak_memory()
     base = peak_memory()
+    reader = _children()
     began, processor = time.perf_counter(), time.process_time()
     with stages.watching(_STAGES), profile or contextlib.nullcontext():
         upload = ingest_file(system, file)
     n_queryable = TrialDisposition.objects.filter(trial__upload=upload).count()
     seconds, busy = time.perf_counter() - began, time.process_time() - processor
-    peak = peak_memory()
+    peak = max(peak_memory(), _children_peak())
     job = upload.job
     job.refresh_from_db()
     if job.n_trials != n_trials or n_queryable != n_trials:
         raise AssertionError(f"{job.n_trials} of {n_trials} trials stored: {job.failure}")
-    return _Round(seconds, busy, job.n_verdicts, stages.seconds, peak, base)
+    return _Round(seconds, busy, _children() - reader, job.n_verdicts, stages.seconds, peak, base)
+
+
+def _children() -> float:
+    """Processor seconds of this process's children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _children_peak() -> int:
+    """The most memory that a child that has ended held, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def ingest_file(system: System, file: Path) -> Upload:
@@ -142,7 +159,7 @@ def ingest_file(system: System, file: Path) -> Upload:
 
 _STAGES: tuple[tuple[str, object, str], ...] = (
     ("keep the upload", sys.modules[__name__], "receive_upload"),
-    ("read and understand the records", pipeline, "read_upload"),
+    ("wait for the process that reads the records", pipeline, "batches_of"),
     ("find releases, runs, tasks, versions", work, "release_named"),
     ("find releases, runs, tasks, versions", work, "run_named"),
     ("find releases, runs, tasks, versions", work, "tasks_named"),

@@ -43,8 +43,8 @@ def _given(
     criterion: str,
     value: str,
     criterion_class: str,
-    mandatory: bool,
-    imported: bool,
+    mandatory: bool,  # noqa: FBT001 - a column
+    imported: bool,  # noqa: FBT001 - a column
     raw_word: str,
     score: Decimal | None,
     cited: list[int],

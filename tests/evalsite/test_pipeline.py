@@ -1,6 +1,7 @@
 """Uploads on their way to trials, verdicts, dispositions and figures."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from traces.models import (
     UploadLine,
     UploadState,
 )
+from traces.services.reading import Order
 
 pytestmark = pytest.mark.django_db
 
@@ -301,7 +303,7 @@ def test_a_long_transcript_is_kept_in_stretches(cast: Cast) -> None:
 def test_a_killed_job_goes_on_behind_its_checkpoint(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 4)
+    monkeypatch.setattr(pipeline, "Order", partial(Order, records=4))
     upload = receive(cast.system, jsonl(record("t1", n) for n in range(10)))
     store, calls = pipeline._store, []
 

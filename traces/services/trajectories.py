@@ -5,50 +5,45 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from django.db import connection
 
 from evalsite.common.copying import copy_rows, next_ids
 from traces.core.canonical import digest_of
-from traces.core.paths import PATHS_VERSION, path_keys
+from traces.core.paths import PATHS_VERSION
 from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text
-from traces.core.trajectory import (
-    ArgumentsForm,
-    CallOutcome,
-    Trajectory,
-    TrajectoryCall,
-)
 from traces.models import System, Task, Tool
 from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import rules_of, shown_rules
-
-_LETTERS = {CallOutcome.COMMITTED: "c", CallOutcome.REJECTED: "r", CallOutcome.UNKNOWN: "u"}
-MESSAGE_LETTER = "m"
-
-CallText = tuple[str, ArgumentsForm, str]
-"""Tool name, form and canonical text of the arguments: what makes two calls the same."""
+from traces.services.packing import CallText, PackedTrajectory, PathColumns, path_columns
 
 
-def call_text(call: TrajectoryCall) -> CallText:
-    """What makes a call distinct. Raw text stays as it is, marked by its form."""
-    match call.form:
-        case ArgumentsForm.ABSENT:
-            return (call.name, call.form, "")
-        case ArgumentsForm.INVALID | ArgumentsForm.JSON:
-            return (call.name, call.form, call.arguments_text)
+class WantedTrajectory(NamedTuple):
+    """A trajectory of a task. `own` tells its trial from every other."""
+
+    task: Task
+    packed: PackedTrajectory
+    own: bytes
 
 
-def store_trajectories(
-    system: System, wanted: Sequence[tuple[Task, Trajectory, bytes]]
-) -> list[int]:
-    """The ids of trajectories, stored where they are new, with their calls and path keys.
+class _Shape(NamedTuple):
+    """A trajectory as its row holds it."""
 
-    `wanted` gives task, trajectory and what tells its trial from every other, which keeps a
-    trajectory that cannot be compared apart.
-    """
-    calls = _store_calls(system, (t for _, t, _ in wanted))
-    shapes = [_Shape.of(task, trajectory, own, calls) for task, trajectory, own in wanted]
+    wanted: WantedTrajectory
+    steps: list[int]
+    digest: uuid.UUID
+
+    @property
+    def key(self) -> tuple[int, uuid.UUID]:
+        return (self.wanted.task.pk, self.digest)
+
+
+def store_trajectories(system: System, wanted: Sequence[WantedTrajectory]) -> list[int]:
+    """The ids of trajectories, stored where they are new, with their calls and path keys."""
+    calls = _store_calls(system, (one.packed for one in wanted))
+    shapes = [_shape(one, calls) for one in wanted]
     known = _known(shapes)
     fresh = {shape.key: shape for shape in shapes if shape.key not in known}
     if fresh:
@@ -56,72 +51,19 @@ def store_trajectories(
     return [known[shape.key] for shape in shapes]
 
 
-class _Shape:
-    """A trajectory as its row holds it."""
-
-    __slots__ = ("digest", "groups", "key", "outcomes", "own", "steps", "task", "trajectory")
-
-    def __init__(
-        self,
-        task: Task,
-        trajectory: Trajectory,
-        own: bytes,
-        steps: list[int],
-        outcomes: str,
-        groups: list[int],
-    ) -> None:
-        comparable = is_comparable(trajectory)
-        digest = blake2b(digest_size=16)
-        digest.update(",".join(map(str, steps)).encode())
-        digest.update(outcomes.encode())
-        digest.update(",".join(map(str, groups)).encode())
-        if not comparable:
-            digest.update(own)
-        self.task, self.trajectory, self.own = task, trajectory, own
-        self.steps, self.outcomes, self.groups = steps, outcomes, groups
-        self.digest = uuid.UUID(bytes=digest.digest())
-        self.key = (task.pk, self.digest)
-
-    @classmethod
-    def of(
-        cls, task: Task, trajectory: Trajectory, own: bytes, calls: dict[CallText, int]
-    ) -> _Shape:
-        steps: list[int] = []
-        letters: list[str] = []
-        groups: list[int] = []
-        group, last = -1, None
-        for step in trajectory:
-            if step.step != last:
-                group, last = group + 1, step.step
-            groups.append(group)
-            if isinstance(step, TrajectoryCall):
-                steps.append(calls[call_text(step)])
-                letters.append(_LETTERS[step.outcome])
-            else:
-                steps.append(0)
-                letters.append(MESSAGE_LETTER)
-        return cls(task, trajectory, own, steps, "".join(letters), groups)
+def _shape(wanted: WantedTrajectory, calls: dict[CallText, int]) -> _Shape:
+    packed = wanted.packed
+    steps = [0 if call is None else calls[call] for call in packed.calls]
+    digest = blake2b(f"{steps}{packed.outcomes}{packed.groups}".encode(), digest_size=16)
+    if packed.keys is None:
+        digest.update(wanted.own)
+    return _Shape(wanted, steps, uuid.UUID(bytes=digest.digest()))
 
 
-def is_comparable(trajectory: Trajectory) -> bool:
-    """Whether every call was recorded with its arguments."""
-    return all(
-        not isinstance(step, TrajectoryCall) or step.form is not ArgumentsForm.ABSENT
-        for step in trajectory
-    )
-
-
-def _store_calls(system: System, trajectories: Iterable[Trajectory]) -> dict[CallText, int]:
-    texts = {
-        call_text(step)
-        for trajectory in trajectories
-        for step in trajectory
-        if isinstance(step, TrajectoryCall)
-    }
+def _store_calls(system: System, trajectories: Iterable[PackedTrajectory]) -> dict[CallText, int]:
+    texts = {call for one in trajectories for call in one.calls if call is not None}
     tools = _store_tools(system, {name for name, _, _ in texts})
-    keyed = {
-        (tools[name], _call_digest(form, text)): (name, form, text) for name, form, text in texts
-    }
+    keyed = {(tools[text[0]], _call_digest(text)): text for text in texts}
     found = _known_calls(keyed.keys())
     missing = [key for key in keyed if key not in found]
     if missing:
@@ -136,7 +78,7 @@ def _store_calls(system: System, trajectories: Iterable[Trajectory]) -> dict[Cal
                 ("digest", "uuid"),
             ),
             (
-                (pk, key[0], keyed[key][1].value, keyed[key][2], key[1])
+                (pk, key[0], keyed[key][1], keyed[key][2], key[1])
                 for pk, key in zip(ids, missing, strict=True)
             ),
         )
@@ -144,8 +86,9 @@ def _store_calls(system: System, trajectories: Iterable[Trajectory]) -> dict[Cal
     return {keyed[key]: pk for key, pk in found.items()}
 
 
-def _call_digest(form: ArgumentsForm, text: str) -> uuid.UUID:
-    return uuid.UUID(bytes=blake2b(f"{form.value}:{text}".encode(), digest_size=16).digest())
+def _call_digest(call: CallText) -> uuid.UUID:
+    _, form, text = call
+    return uuid.UUID(bytes=blake2b(f"{form}:{text}".encode(), digest_size=16).digest())
 
 
 def _known_calls(keys: Iterable[tuple[int, uuid.UUID]]) -> dict[tuple[int, uuid.UUID], int]:
@@ -206,16 +149,31 @@ def _write(system: System, shapes: Sequence[_Shape]) -> dict[tuple[int, uuid.UUI
             ("is_comparable", "bool"),
         ),
         (
-            (pk, s.task.pk, s.digest, s.steps, s.outcomes, s.groups, is_comparable(s.trajectory))
-            for pk, s in zip(ids, shapes, strict=True)
+            (
+                pk,
+                shape.wanted.task.pk,
+                shape.digest,
+                shape.steps,
+                shape.wanted.packed.outcomes,
+                list(shape.wanted.packed.groups),
+                shape.wanted.packed.keys is not None,
+            )
+            for pk, shape in zip(ids, shapes, strict=True)
         ),
     )
+    rules = rules_of(system)
     write_paths(
         shown_rules(system).pk,
-        rules_of(system),
-        ((pk, s.trajectory, s.task.task_id, s.own) for pk, s in zip(ids, shapes, strict=True)),
+        ((pk, _keys(shape.wanted, rules)) for pk, shape in zip(ids, shapes, strict=True)),
     )
-    return {s.key: pk for pk, s in zip(ids, shapes, strict=True)}
+    return {shape.key: pk for pk, shape in zip(ids, shapes, strict=True)}
+
+
+def _keys(wanted: WantedTrajectory, rules: RuleSet) -> PathColumns:
+    packed = wanted.packed
+    if packed.keys is not None:
+        return packed.keys
+    return path_columns(packed.whole or (), rules, wanted.task.task_id, wanted.own)
 
 
 _PATH_COLUMNS = (
@@ -226,24 +184,13 @@ _PATH_COLUMNS = (
 )
 
 
-def write_paths(
-    rules_id: int,
-    rules: RuleSet,
-    trajectories: Iterable[tuple[int, Trajectory, str, bytes]],
-) -> None:
-    """Store the path keys of trajectories (id, trajectory, task id, own digest) under rules."""
+def write_paths(rules_id: int, keys: Iterable[tuple[int, PathColumns]]) -> None:
+    """Store the path keys of trajectories, by their ids, under a version of the rules."""
     copy_rows(
         "traces_trajectorypaths",
         _PATH_COLUMNS,
         (
-            (pk, rules_id, PATHS_VERSION, *_key_columns(trajectory, rules, task_id, own))
-            for pk, trajectory, task_id, own in trajectories
+            (pk, rules_id, PATHS_VERSION, *[uuid.UUID(bytes=key) for key in columns])
+            for pk, columns in keys
         ),
     )
-
-
-def _key_columns(
-    trajectory: Trajectory, rules: RuleSet, task_id: str, own: bytes
-) -> list[uuid.UUID]:
-    keys = path_keys(trajectory, rules, task_id, own=own)
-    return [uuid.UUID(bytes=getattr(keys, name)) for name in KEY_NAMES]

@@ -14,15 +14,12 @@ from enum import StrEnum
 
 from django.db import connection
 
-from evalsite.common import blobs
 from evalsite.common.copying import copy_rows, next_ids
 from traces.core.records import Finding, ParsedTrial, Source, TrialStatus
 from traces.core.text_marks import clean_text
 from traces.models import Release, Run, System, Task, TaskVersion, Upload
-from traces.services import trajectories
-
-CHUNK_STEPS = 200
-CHUNK_CHARACTERS = 256 * 1024
+from traces.services.packing import PackedTrial
+from traces.services.trajectories import WantedTrajectory, store_trajectories
 
 
 class Stored(StrEnum):
@@ -35,15 +32,20 @@ class Stored(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncomingTrial:
-    """A parsed trial with the rows that it belongs to."""
+    """A packed trial with the rows that it belongs to."""
 
-    trial: ParsedTrial
+    packed: PackedTrial
     source: Source
     warnings: tuple[Finding, ...]
     release: Release
     run: Run
     task: Task
     version: TaskVersion
+
+    @property
+    def trial(self) -> ParsedTrial:
+        """The trial without its messages, rest and trajectory."""
+        return self.packed.trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +232,8 @@ def _write(
     fresh: Sequence[tuple[int, IncomingTrial]],
     now: datetime,
 ) -> None:
-    trajectory_ids = trajectories.store_trajectories(
-        system,
-        [
-            (
-                one.task,
-                one.trial.trajectory,
-                own_mark(one.trial.digest, one.run.pk, one.trial.key.trial, one.trial.key.attempt),
-            )
-            for _, one in fresh
-        ],
+    trajectory_ids = store_trajectories(
+        system, [WantedTrajectory(one.task, one.packed.trajectory, _own(one)) for _, one in fresh]
     )
     copy_rows(
         "traces_trial",
@@ -253,8 +247,13 @@ def _write(
     copy_rows(
         "traces_transcriptchunk",
         _CHUNK_COLUMNS,
-        (row for pk, one in fresh for row in chunk_rows(pk, one.trial.messages)),
+        ((pk, *chunk) for pk, one in fresh for chunk in one.packed.chunks),
     )
+
+
+def _own(one: IncomingTrial) -> bytes:
+    key = one.trial.key
+    return own_mark(one.trial.digest, one.run.pk, key.trial, key.attempt)
 
 
 def own_mark(digest: bytes, run_id: int, label: str, attempt: int) -> bytes:
@@ -289,7 +288,7 @@ def _trial_row(
         uuid.UUID(bytes=trial.digest),
         upload.pk,
         one.source.number,
-        len(trial.messages),
+        one.packed.n_messages,
         trial.n_tool_calls,
         trial.n_rejected,
         trial.cost_usd,
@@ -306,33 +305,5 @@ def _trial_row(
 
 
 def _record_row(pk: int, one: IncomingTrial) -> tuple[object, ...]:
-    content = {
-        "rest": one.trial.rest,
-        "warnings": [[f.code, f.place, f.sentence] for f in one.warnings],
-    }
     source = one.source
-    return (pk, source.member, source.offset, source.length, blobs.pack(content))
-
-
-def chunk_rows(trial_id: int, messages: Sequence[object]) -> Iterator[tuple[int, int, int, bytes]]:
-    """The messages of a trial in stretches that a page can read by themselves."""
-    if len(messages) <= CHUNK_STEPS:
-        text = blobs.dumps(list(messages))
-        if messages and len(text) <= CHUNK_CHARACTERS:
-            yield (trial_id, 1, len(messages), blobs.pack_text(text))
-            return
-    texts: list[str] = []
-    first, size = 1, 0
-    for number, message in enumerate(messages, start=1):
-        text = blobs.dumps(message)
-        if texts and (len(texts) >= CHUNK_STEPS or size + len(text) > CHUNK_CHARACTERS):
-            yield _chunk(trial_id, first, texts)
-            texts, first, size = [], number, 0
-        texts.append(text)
-        size += len(text)
-    if texts:
-        yield _chunk(trial_id, first, texts)
-
-
-def _chunk(trial_id: int, first: int, texts: list[str]) -> tuple[int, int, int, bytes]:
-    return (trial_id, first, len(texts), blobs.pack_text("[" + ",".join(texts) + "]"))
+    return (pk, source.member, source.offset, source.length, one.packed.record)

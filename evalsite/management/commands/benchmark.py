@@ -101,7 +101,7 @@ def ingest_report(result: IngestResult) -> list[str]:
         ),
         (
             f"committed and queryable: {result.seconds:.2f} s, {rate:.0f} trials a second "
-            f"(processor {result.processor_seconds:.2f} s)"
+            f"(processor {result.processor_seconds:.2f} s, and {result.reader_seconds:.2f} s to read)"
         ),
     ]
     for bare in result.bare:
