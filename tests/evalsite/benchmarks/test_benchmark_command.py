@@ -26,6 +26,7 @@ def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
         n_bytes=20_000_000,
         seconds=2.0,
         processor_seconds=1.5,
+        reader_seconds=0.25,
         stages={"read": 0.5, "store": 1.0},
         bare=(BareLimit("made", 1.0, 0.7),),
         peak_bytes=150_000_000,
@@ -35,7 +36,8 @@ def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
 
     assert ingest_report(result) == [
         "1,000 trials, 4,000 verdicts, 20.0 kB a trial",
-        "committed and queryable: 2.00 s, 500 trials a second (processor 1.50 s)",
+        "committed and queryable: 2.00 s, 500 trials a second "
+        "(processor 1.50 s, and 0.25 s to read)",
         (
             "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
             "(processor 0.70 s); reached 50% of it"
