@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from uuid import UUID
 
@@ -216,7 +216,15 @@ def _sides(asked: _Asked, groups: Sequence[GroupRow]) -> tuple[_Side, _Side]:
                 ),
             )
         )
-    return sides[0], sides[1]
+    left, right = sides
+    if left.name == right.name and left.value != right.value:
+        return _of_release(left), _of_release(right)
+    return left, right
+
+
+def _of_release(side: _Side) -> _Side:
+    """The side with its trial's release in its name: each release has a trial 0."""
+    return replace(side, name=f"{side.name} of {side.trial.release_name or NO_RELEASE}")
 
 
 def _wanted(sides: Sequence[UUID], groups: Sequence[GroupRow]) -> list[UUID]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -108,7 +109,7 @@ class TranscriptView:
             href=self._link(step.number),
             blocks=self._blocks(step, LONG_RESULT if is_result else LONG_TEXT),
             calls=tuple(self._call(step, call) for call in step.calls),
-            at=clean_text(step.at or ""),
+            at=_shown_time(step.at),
             role=clean_text(step.role)[:80] if step.actor is Actor.OTHER else "",
             is_error=step.is_error is True
             or any(call.outcome is CallOutcome.REJECTED for call in step.calls),
@@ -191,6 +192,16 @@ class TranscriptView:
             return named, None, ""
         raw = self.budget.block(text, kind="text", full_url=url, long_from=LONG_ARGUMENTS)
         return (), raw, "" if isinstance(call.arguments, dict) else "Not a JSON object."
+
+
+_ISO_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,]\d+)?(.*)", re.DOTALL)
+
+
+def _shown_time(text: str | None) -> str:
+    """A time as given, to the second: the raw record has the rest."""
+    given = clean_text(text or "")
+    match = _ISO_TIME.fullmatch(given)
+    return f"{match[1]} {match[2]}{match[3]}" if match else given
 
 
 def _result_note(answers: ToolCall | None) -> str:
