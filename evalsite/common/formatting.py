@@ -81,6 +81,14 @@ def bytes_text(n: int) -> str:
     return f"{value / 1000:.1f} TB"
 
 
+def limit_text(n: int) -> str:
+    """A limit in the binary units in which limits are set, where it is whole in them: "512 MiB"."""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= factor and n % factor == 0:
+            return f"{count_text(n // factor)} {unit}"
+    return bytes_text(n)
+
+
 def time_text(at: datetime | None) -> str:
     """An instant in UTC, to the second: "2026-11-30 10:00:00 UTC"; "-" when not known."""
     return NOTHING if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

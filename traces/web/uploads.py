@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods
 
 from evalsite.access import Act, SystemRequest, in_system
-from evalsite.common.formatting import bytes_text, counted, time_text
+from evalsite.common.formatting import bytes_text, counted, limit_text, time_text
 from evalsite.common.shell import Crumb
 from traces.core.formats import AUTO, FORMATS
 from traces.core.text_marks import clean_text
@@ -228,7 +228,7 @@ def _form_page(request: SystemRequest, form: UploadForm) -> pages.UploadFormPage
     system = request.access.system
     at = Addresses.of(system.slug)
     releases = [release.name for release in release_names(system.pk) if release.name]
-    most = bytes_text(settings.EVALSITE_UPLOAD_MAX_BYTES)
+    most = limit_text(settings.EVALSITE_UPLOAD_MAX_BYTES)
     return pages.UploadFormPage(
         shell=system_shell(request.access, section="Uploads"),
         crumbs=(Crumb(system.name, at.tasks), Crumb("Uploads", at.uploads), Crumb("New")),

@@ -10,6 +10,7 @@ from evalsite.common.formatting import (
     count_text,
     counted,
     duration_text,
+    limit_text,
     money_text,
     relative_text,
     time_text,
@@ -134,3 +135,18 @@ def test_relative_text(ago: timedelta, text: str) -> None:
 
 def test_relative_text_of_nothing() -> None:
     assert relative_text(None, now=NOON) == "-"
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (512 * 1024 * 1024, "512 MiB"),
+        (2 * 1024**3, "2 GiB"),
+        (64 * 1024, "64 KiB"),
+        (1000, "1.0 kB"),
+        (0, "0 B"),
+        (1024 * 1024 + 1, "1.0 MB"),
+    ],
+)
+def test_limit_text_is_in_the_units_of_the_setting(n: int, text: str) -> None:
+    assert limit_text(n) == text
