@@ -185,6 +185,8 @@ def _check_data_folder(data: Path) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
+    if not 1 <= port <= 65535:  # the system would quietly take the number modulo 65536
+        raise CannotStartError(f"{port} is no port: choose one from 1 to 65535 with --port.")
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:

@@ -136,6 +136,13 @@ def test_up_strange_address_says_so(data: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "99999"])
+def test_up_number_that_is_no_port_says_so(port: str, data: Path) -> None:
+    second = Up(data, "--port", port)
+    assert second.end() == 1
+    assert second.output() == f"{port} is no port: choose one from 1 to 65535 with --port.\n"
+
+
 def test_up_file_in_place_of_the_data_folder_says_so(tmp_path: Path) -> None:
     in_the_way = tmp_path / "data"
     in_the_way.write_text("")
