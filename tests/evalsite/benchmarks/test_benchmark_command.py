@@ -36,8 +36,10 @@ def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
 
     assert ingest_report(result) == [
         "1,000 trials, 4,000 verdicts, 20.0 kB a trial",
-        "committed and queryable: 2.00 s, 500 trials a second "
-        "(processor 1.50 s, and 0.25 s to read)",
+        (
+            "committed and queryable: 2.00 s, 500 trials a second "
+            "(processor 1.50 s, and 0.25 s to read)"
+        ),
         (
             "bare limit, parse, compress and COPY the same rows: 1000 trials a second "
             "(processor 0.70 s); reached 50% of it"
