@@ -13,19 +13,16 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 
-from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
+from traces.core.records import (
+    CriterionClass,
+    Disposition,
+    GraderKind,
+    TrialStatus,
+    VerdictValue,
+)
 
 DISPOSITION_VERSION = 1
 """Stored beside every disposition. It goes up whenever the same verdicts may come out otherwise."""
-
-
-class Disposition(StrEnum):
-    """What a trial comes to."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    UNRESOLVED = "unresolved"
-    HARNESS_ERROR = "harness_error"
 
 
 class StandingResult(StrEnum):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from reviews.core.disposition import Disposition
 from reviews.core.estimators import Counts, TaskCounts
+from traces.core.records import Disposition
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from reviews.core.disposition import (
     Adjudication,
     AdjudicationRuling,
     Decision,
-    Disposition,
     GivenVerdict,
     Mark,
     NextAction,
@@ -31,7 +30,13 @@ from reviews.core.disposition import (
     standing_of,
     votes_on,
 )
-from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
+from traces.core.records import (
+    CriterionClass,
+    Disposition,
+    GraderKind,
+    TrialStatus,
+    VerdictValue,
+)
 
 PASS, FAIL, UNKNOWN, ERROR = VerdictValue
 CODE, MODEL, HUMAN = GraderKind

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.core.disposition import Disposition
 from reviews.core.estimators import Counts, TaskCounts
 from reviews.core.slots import (
     Attempt,
@@ -16,6 +15,7 @@ from reviews.core.slots import (
     slots_of,
     task_counts_of,
 )
+from traces.core.records import Disposition
 
 PASS, FAIL, UNRESOLVED, HARNESS_ERROR = Disposition
 
