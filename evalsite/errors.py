@@ -24,11 +24,12 @@ _LONGEST_WORD = 200
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 with a time to come again while the database is away, else 500.
+    """503 with a time to come again while the database or the disk is away, else 500.
 
     Django calls it while the exception is being handled, wherever it was raised.
     """
-    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError | EmbeddedPostgresError):
+    away = OperationalError | InterfaceError | EmbeddedPostgresError | OSError
+    if isinstance(sys.exc_info()[1], away):
         answer = render(request, "503.html", status=503)
         answer["Retry-After"] = str(RETRY_SECONDS)
         return answer

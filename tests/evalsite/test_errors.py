@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
@@ -35,6 +37,20 @@ def test_a_database_that_is_away_is_503_with_a_time_to_come_again(
 
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert "no-store" in answer["Cache-Control"]
+
+
+def test_a_folder_of_uploads_that_is_away_is_503(
+    client: Client, cast: Cast, settings: Settings, tmp_path: Path
+) -> None:
+    settings.EVALSITE_UPLOADS = tmp_path / "in the way"
+    settings.EVALSITE_UPLOADS.write_text("")
+    client.force_login(cast.engineer)
+    client.raise_request_exception = False
+    file = SimpleUploadedFile("trials.jsonl", b'{"task_id": "1"}')
+
+    answer = client.post("/systems/airline/uploads/new/", {"files": file})
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 
 def test_a_fault_of_our_own_is_500(client: Client, cast: Cast) -> None:

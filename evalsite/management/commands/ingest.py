@@ -89,10 +89,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the ledger as JSON")
 
     def handle(self, *args: Any, files: list[str], **options: Any) -> None:
-        by = person_or_error(options["by"]) if options["by"] else None
         closed = {file: _Outcome(file, sentence) for file in files if (sentence := _closed(file))}
-        if len(closed) < len(set(files)):
-            system = system_for_evidence(options["system"], by=by)
+        try:
+            by = person_or_error(options["by"]) if options["by"] else None
+            if len(closed) < len(set(files)):
+                system = system_for_evidence(options["system"], by=by)
+        except CommandError as error:
+            error.returncode = NOTHING_READABLE
+            raise
         outcomes = [
             closed[file] if file in closed else self._ingest(file, system, by, options)
             for file in files
@@ -149,6 +153,8 @@ class Command(BaseCommand):
 def _closed(file: str) -> str:
     """Why a file cannot be opened; "" when it can."""
     try:
+        if Path(file).is_fifo():  # it can be opened once only
+            return ""
         with Path(file).open("rb"):
             return ""
     except (OSError, ValueError) as error:

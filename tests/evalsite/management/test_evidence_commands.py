@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,29 @@ def test_ingest_of_records_that_are_all_refused_exits_1_and_of_no_json_2(
 def test_ingest_of_an_absent_file_makes_no_system(db: None, tmp_path: Path) -> None:
     ingest(tmp_path / "none")
     assert System.objects.count() == 0
+
+
+@pytest.mark.parametrize("words", [("--by", "nobody"), ("--system", "!!!")])
+def test_ingest_for_nobody_or_into_nothing_ends_with_2(
+    words: tuple[str, str], db: None, file: Path
+) -> None:
+    with pytest.raises(CommandError) as error:
+        ingest(file, *words) if words[0] == "--by" else run("ingest", str(file), *words)
+
+    assert error.value.returncode == 2
+    assert Upload.objects.count() == 0
+
+
+def test_ingest_reads_what_another_program_pipes_in(db: None, tmp_path: Path, file: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(file.read_bytes()), daemon=True)
+    writer.start()
+
+    assert ingest(pipe)[0] == 0
+
+    writer.join(5)
+    assert (writer.is_alive(), Trial.objects.count()) == (False, 2)
 
 
 def test_an_operators_file_may_be_larger_than_an_upload(
