@@ -261,7 +261,8 @@ def transcript_page(
     nearby: dict[int, Step] = {}
     if len(places) > 1 and _is_open(steps):
         known = _paired(chunks, beside, rejection)
-        if len(places) > len(beside) and _is_open(known[first - beside[0] :][: len(messages)]):
+        steps = known[first - beside[0] :][: len(messages)]
+        if len(places) > len(beside) and _is_open(steps, known):
             known = _paired(_contents(trial_pk, places), places, rejection)
         start = known[0].number
         steps = known[first - start : last + 1 - start]
@@ -290,13 +291,16 @@ def _paired(
     return transcript_of(messages, rejection, first_number=places[0])
 
 
-def _is_open(steps: Sequence[Step]) -> bool:
-    """Whether a call lacks its result, or a result its call, among these steps."""
-    calls = [call for step in steps for call in step.calls]
-    answered = {call.result_step for call in calls}
-    return None in answered or any(
-        step.actor is Actor.ENVIRONMENT and step.number not in answered for step in steps
-    )
+def _is_open(steps: Sequence[Step], known: Sequence[Step] | None = None) -> bool:
+    """Whether a call of these steps lacks its result, or a result its call.
+
+    `known` are the steps that partners are looked for among: these alone by default.
+    """
+    if any(call.result_step is None for step in steps for call in step.calls):
+        return True
+    around = steps if known is None else known
+    answered = {call.result_step for step in around for call in step.calls}
+    return any(step.actor is Actor.ENVIRONMENT and step.number not in answered for step in steps)
 
 
 def message_of(trial_pk: int, step: int) -> JsonObject | None:
