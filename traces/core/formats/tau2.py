@@ -153,6 +153,9 @@ class ResultsReader:
             yield refused(part.source, "record-too-large", "", sentence)
         elif piece.key not in _SPLIT:
             self._top[piece.key or ""] = part.value
+        elif part.value is not None:
+            sentence = f"{piece.key} must be a list, this is {kind_of(part.value)}."
+            yield refused(part.source, "wrong-type", piece.key or "", sentence)
 
 
 def read_tau2(member: Member, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[Item]:

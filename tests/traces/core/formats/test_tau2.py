@@ -317,6 +317,21 @@ def test_read_tau2_bad_parts_of_the_head_are_refused_alone() -> None:
     assert sum(isinstance(i.content, ParsedTrial) for i in found) == 1
 
 
+@pytest.mark.parametrize("name", ["simulations", "tasks"])
+@pytest.mark.parametrize("value", [{"0": {}}, "none", 5])
+def test_read_tau2_what_is_no_list_is_named(name: str, value: Any) -> None:
+    document = {"info": {}, "tasks": [], "simulations": []} | {name: value}
+    refusals = [item.refusals[0] for item in read_tau2(member_of(document)) if item.refusals]
+    assert [(each.code, each.place) for each in refusals] == [("wrong-type", name)]
+    assert refusals[0].sentence.startswith(f"{name} must be a list, this is ")
+
+
+@pytest.mark.parametrize("name", ["simulations", "tasks"])
+def test_read_tau2_null_is_an_empty_list(name: str) -> None:
+    document = {"info": {}, "tasks": [], "simulations": []} | {name: None}
+    assert not any(item.refusals for item in read_tau2(member_of(document)))
+
+
 def test_read_tau2_head_is_bounded() -> None:
     big = {"a": "x" * 1000, "b": "y" * 1000} | results(simulation(), info={})
     found = items(big, record_bytes=1900)
