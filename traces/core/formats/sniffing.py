@@ -68,8 +68,6 @@ def shape_of_head(head: bytes) -> Shape:
     text = head.removeprefix(BOM).lstrip(_BLANKS)
     if not text:
         raise _unreadable("empty", "The file is empty.")
-    if text.startswith(b"<"):
-        raise _unreadable("html", "The file looks like an HTML or XML page, not like trace data.")
     first = text[:1]
     shape = None
     if first == b"{":
@@ -77,6 +75,8 @@ def shape_of_head(head: bytes) -> Shape:
     elif first == b"[":
         shape = _shape_of_array(frozenset(top_keys(text, 2)))
     shape = shape or _shape_of_lines(text)
+    if shape is None and first == b"<":
+        raise _unreadable("html", "The file looks like an HTML or XML page, not like trace data.")
     if shape is None:
         raise _unreadable(
             _UNKNOWN,

@@ -37,6 +37,7 @@ from traces.core.records import UnreadableUploadError
         ({"messages": ["x" * 600_000], "task_id": "1"}, Shape.NATIVE_LINES),
         ({"tasks": ["x" * 600_000], "info": {}, "simulations": []}, Shape.TAU2_RESULTS),
         (b"x" * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
+        (b'<p>502</p>\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
         (b"[" * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
         (b" " * 600_000 + b'\n{"task_id":"1","trial":0}', Shape.NATIVE_LINES),
         (record() | {"timestamp": "t", "info": {}, "agent": {}}, Shape.NATIVE_LINES),
