@@ -25,6 +25,19 @@ log = logging.getLogger("evalsite.accounts")
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PROXY_SIGNS = tuple(
+    f"HTTP_{name}"
+    for name in (
+        "X_FORWARDED_FOR",
+        "X_FORWARDED_HOST",
+        "X_FORWARDED_PROTO",
+        "X_REAL_IP",
+        "FORWARDED",
+        "VIA",
+        "CF_CONNECTING_IP",
+        "TRUE_CLIENT_IP",
+    )
+)
 DEMO_ROLES = (
     pages.DemoRole("engineer", "Engineer", "uploads evidence, declares runs, accepts paths"),
     pages.DemoRole("reviewer", "Reviewer", "grades, labels and adjudicates"),
@@ -118,7 +131,7 @@ def is_demo_allowed(request: HttpRequest) -> bool:
     if not settings.EVALSITE_DEMO:
         return False
     headers = request.META
-    if any(headers.get(f"HTTP_{name}") for name in ("X_FORWARDED_FOR", "FORWARDED", "VIA")):
+    if any(name in headers for name in _PROXY_SIGNS):
         return False
     host = headers.get("HTTP_HOST", "").rsplit(":", 1)
     name = headers.get("HTTP_HOST", "") if host[-1].endswith("]") else host[0]

@@ -127,6 +127,8 @@ def test_the_demo_knows_the_names_of_this_machine(host: str, client: Client, dem
         ({"host": "localhost"}, {"REMOTE_ADDR": "192.0.2.7"}),
         ({"host": "localhost", "x-forwarded-for": "127.0.0.1"}, {}),
         ({"host": "localhost", "forwarded": "for=127.0.0.1"}, {}),
+        ({"host": "localhost", "x-real-ip": "192.0.2.7"}, {}),
+        ({"host": "localhost", "x-forwarded-host": "evals.example"}, {}),
     ],
 )
 def test_the_demo_is_closed_to_other_machines(
