@@ -237,7 +237,7 @@ def _form_page(request: SystemRequest, form: UploadForm) -> pages.UploadFormPage
         limits=f"Up to {most} a file, {MOST_FILES} files at once. JSON Lines, JSON, zip and "
         "tar.gz; each also as gzip or zstd.",
         formats=_FORMATS,
-        api_help=f'curl -H "Authorization: Bearer $EVALSITE_KEY" -F file=@trials.jsonl '
+        api_help=f'curl -H "Authorization: Bearer $KEY" -F file=@trials.jsonl -F release=1.0 '
         f"{request.build_absolute_uri('/api/v1/uploads')}",
     )
 

@@ -18,9 +18,9 @@ class Command(BaseCommand):
     help = "Write the trials of a system as native JSON Lines, with their verdicts, or as CSV."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--system", required=True, metavar="S")
-        parser.add_argument("--release", metavar="R")
-        parser.add_argument("--run", metavar="N")
+        parser.add_argument("--system", required=True, metavar="S", help="its address or its name")
+        parser.add_argument("--release", metavar="R", help="else all of them")
+        parser.add_argument("--run", metavar="N", help="else all of them")
         parser.add_argument("--format", choices=["jsonl", "csv"], default="jsonl")
         parser.add_argument("--output", metavar="FILE", help="else standard output")
 

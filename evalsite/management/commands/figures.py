@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = "Show passed / graded / run, pass^k and pass@k over the tasks of a system."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--system", required=True, metavar="S")
+        parser.add_argument("--system", required=True, metavar="S", help="its address or its name")
         parser.add_argument(
             "--release",
             action="append",

@@ -81,7 +81,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE")
-        parser.add_argument("--system", required=True, metavar="S", help="made when absent")
+        parser.add_argument(
+            "--system", required=True, metavar="S", help="address or name; made when absent"
+        )
         parser.add_argument("--release", default="", metavar="R", help="else as the records say")
         parser.add_argument("--run", default="", metavar="NAME", help="else as the records say")
         parser.add_argument("--format", default=AUTO, help="found out by looking, by default")

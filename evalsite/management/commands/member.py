@@ -19,13 +19,16 @@ _ROLES = ", ".join(role.value for role in Role)
 
 class Command(BaseCommand):
     help = (
-        "Give a person a role in a system: member SYSTEM USERNAME ROLE. "
+        "Give a person a role in a system: member SYSTEM USERNAME ROLE. The system is there once "
+        f"`ingest` has put evidence into it; a role is one of {_ROLES}. "
         "Also: member list SYSTEM; member remove SYSTEM USERNAME."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("words", nargs="+", metavar="SYSTEM USERNAME ROLE")
-        parser.add_argument("--create", action="store_true", help="make the person first")
+        parser.add_argument(
+            "--create", action="store_true", help="make the person first; asks for a password"
+        )
         parser.add_argument("--email", default="", help="of the person to make")
         parser.add_argument("--name", default="", help="printed name of the person to make")
         parser.add_argument(

@@ -18,13 +18,16 @@ class Command(BaseCommand):
     help = "Show, for each task, which passing trials took the same path."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--system", required=True, metavar="S")
+        parser.add_argument("--system", required=True, metavar="S", help="its address or its name")
         parser.add_argument(
             "--release", action="append", default=[], metavar="R", help="may be given several times"
         )
-        parser.add_argument("--task", metavar="T")
+        parser.add_argument("--task", metavar="T", help="the id of one task; else all of them")
         parser.add_argument(
-            "--level", choices=[level.value for level in PathLevel], default=PathLevel.EXACT.value
+            "--level",
+            choices=[level.value for level in PathLevel],
+            default=PathLevel.EXACT.value,
+            help="when two trials are on the same path, loosest first; exact by default",
         )
         parser.add_argument(
             "--no-messages", action="store_true", help="leave agent messages without a call out"

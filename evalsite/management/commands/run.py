@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True, metavar="declare")
         declare = acts.add_parser("declare", help="declare a run before its trials come")
-        declare.add_argument("--system", required=True, metavar="S")
+        declare.add_argument("--system", required=True, metavar="S", help="its address or its name")
         declare.add_argument("--release", required=True, metavar="R")
         declare.add_argument("--name", required=True, metavar="N", help="the name of the run")
         declare.add_argument("--trials", required=True, type=int, help="trials of each task")
