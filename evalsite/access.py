@@ -41,7 +41,8 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.OWN: frozenset({Role.OWNER}),
 }
 _REFUSALS = {
-    Act.CONTRIBUTE: "Only an engineer of this system uploads evidence and declares runs.",
+    Act.CONTRIBUTE: "Only an engineer of this system uploads evidence and declares runs. "
+    "The site's operator makes a person one: manage.py member SYSTEM USERNAME engineer.",
     Act.REVIEW: "Only a reviewer of this system does that.",
     Act.OWN: "Only an owner of this system does that.",
 }

@@ -39,10 +39,10 @@ _PROXY_SIGNS = tuple(
     )
 )
 DEMO_ROLES = (
-    pages.DemoRole("engineer", "Engineer", "uploads evidence, declares runs, accepts paths"),
-    pages.DemoRole("reviewer", "Reviewer", "grades, labels and adjudicates"),
-    pages.DemoRole("owner", "Owner", "sets thresholds and signs releases off"),
-    pages.DemoRole("viewer", "Viewer", "reads, flags and comments"),
+    pages.DemoRole("engineer", "Engineer", "uploads traces, browses paths and compares them"),
+    pages.DemoRole("reviewer", "Reviewer", "reads transcripts, verdicts and what they add up to"),
+    pages.DemoRole("owner", "Owner", "answers for the system; reads all of its evidence"),
+    pages.DemoRole("viewer", "Viewer", "reads"),
 )
 
 

@@ -363,6 +363,10 @@ class _Store:
         arrived = self._arrived(incoming, stored)
         attached = attach_waiting(self.system, arrived, now=self.now)
         self.ledger.verdicts += sum(a.outcome is VerdictOutcome.NEW for a in attached)
+        # A verdict that waited and contradicts one that came with its trial.
+        self.ledger.lines.extend(
+            (LineOutcome.NOTE, Source(0), late.finding) for late in attached if late.finding
+        )
         changed = {a.trial_id for a in arrived} | {v.trial_id for _, v in given + targets}
         touched |= decide_trials(changed, now=self.now)
         return touched

@@ -390,3 +390,13 @@ def test_a_declaration_without_tasks_covers_those_that_its_trials_name(cast: Cas
 
     missing = TaskFigures.objects.filter(release=None).values_list("task__task_id", "n_missing")
     assert dict(missing) == {"t1": 4, "t9": 4}
+
+
+def test_a_waiting_verdict_that_contradicts_its_trial_is_noted(cast: Cast) -> None:
+    ingest(cast.system, [early("fail", id="v1")])
+
+    job = ingest(cast.system, [record("t1", 0, verdicts=[verdict("pass", id="v1")])])
+
+    assert list(Verdict.objects.values_list("value", flat=True)) == ["pass"]
+    line = UploadLine.objects.get(upload=job.upload)
+    assert (line.outcome, line.code) == (LineOutcome.NOTE.value, "verdict-conflict")

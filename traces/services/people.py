@@ -19,6 +19,10 @@ class PeopleError(Exception):
     """A refusal, with its sentence for people."""
 
 
+class OneRoleError(PeopleError):
+    """A person would hold two roles in a system."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewKey:
     """A fresh API key. `secret` is shown once and stored nowhere."""
@@ -28,11 +32,16 @@ class NewKey:
 
 
 @transaction.atomic
-def create_system(name: str, *, slug: str = "", by: User | None) -> System:
+def create_system(
+    name: str, *, slug: str = "", by: User | None, engineer: User | None = None
+) -> System:
     """Create a system with empty rules. A person who creates one is its first owner.
 
-    Raises `PeopleError` when the name gives no address of its own.
+    Raises `PeopleError` when the name gives no address of its own, and `OneRoleError` when the
+    first engineer is the owner.
     """
+    if engineer is not None and engineer == by:
+        raise OneRoleError("A person has one role in a system, and you will be its owner.")
     slug = slug or slugify(name)[:80]
     if not slug:
         raise PeopleError(f"The name {name!r} has no letters or digits to make an address of.")
@@ -50,6 +59,8 @@ def create_system(name: str, *, slug: str = "", by: User | None) -> System:
     system.save(update_fields=["shown_rules"])
     if by is not None:
         Member.objects.create(system=system, user=by, role=Role.OWNER.value)
+    if engineer is not None:
+        Member.objects.create(system=system, user=engineer, role=Role.ENGINEER.value)
     return system
 
 

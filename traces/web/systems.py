@@ -12,7 +12,7 @@ from evalsite.access import signed_in
 from traces.core.text_marks import clean_text, has_marks
 from traces.models import User
 from traces.selectors.system_list import systems_of_person
-from traces.services.people import PeopleError, create_system
+from traces.services.people import OneRoleError, PeopleError, create_system
 from traces.web import pages
 from traces.web.shell import person_shell
 
@@ -21,6 +21,24 @@ class SystemForm(forms.Form):
     """A new system."""
 
     name = forms.CharField(max_length=200, help_text="What people call the agent.")
+
+    engineer = forms.CharField(
+        max_length=150,
+        required=False,
+        label="First engineer",
+        help_text="Username of the person who will upload evidence. You will be the owner, and an "
+        "owner does not upload: nobody signs off evidence of their own.",
+    )
+
+    def clean_engineer(self) -> User | None:
+        """The person of that username."""
+        username = self.cleaned_data["engineer"]
+        if not username:
+            return None
+        person = User.objects.filter(username=clean_text(username), is_active=True).first()
+        if person is None:
+            raise forms.ValidationError("Nobody on this site has that username.")
+        return person
 
     def clean_name(self) -> str:
         """The name as a page can show it."""
@@ -69,11 +87,14 @@ def system_list(request: HttpRequest) -> HttpResponse:
 @signed_in
 def system_new(request: HttpRequest) -> HttpResponse:
     """A new system; whoever makes it is its first owner."""
+    assert isinstance(request.user, User)
     form = SystemForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        assert isinstance(request.user, User)
+        engineer = form.cleaned_data["engineer"]
         try:
-            system = create_system(form.cleaned_data["name"], by=request.user)
+            system = create_system(form.cleaned_data["name"], by=request.user, engineer=engineer)
+        except OneRoleError as error:
+            form.add_error("engineer", str(error))
         except PeopleError as error:
             form.add_error("name", str(error))
         else:

@@ -39,6 +39,26 @@ def test_a_person_of_no_system_can_make_one(client: Client, cast: Cast) -> None:
     assert (member.system.name, member.role) == ("Billing help", Role.OWNER.value)
 
 
+def test_a_new_system_takes_its_first_engineer(client: Client, cast: Cast) -> None:
+    client.force_login(cast.owner)
+    answer = client.post("/systems/new/", {"name": "Billing", "engineer": "engineer"})
+
+    assert answer.status_code == 302
+    members = Member.objects.filter(system__slug="billing").values_list("user__username", "role")
+    assert dict(members) == {"owner": "owner", "engineer": "engineer"}
+
+
+@pytest.mark.parametrize("engineer", ["nobody", "owner", "\x00"])
+def test_an_engineer_who_cannot_be_one_answers_422(
+    engineer: str, client: Client, cast: Cast
+) -> None:
+    client.force_login(cast.owner)
+    answer = client.post("/systems/new/", {"name": "Billing", "engineer": engineer})
+
+    assert answer.status_code == 422
+    assert not System.objects.filter(slug="billing").exists()
+
+
 @pytest.mark.parametrize("name", ["", "   ", "Airline", "—", "a\u202eb", "x" * 201, "\x00"])
 def test_a_name_that_cannot_be_one_answers_422(name: str, client: Client, cast: Cast) -> None:
     client.force_login(cast.engineer)
