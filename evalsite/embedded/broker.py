@@ -5,7 +5,9 @@ What it adds to the transport, all seen with kombu 5.7.0 and pgmq 1.1.4, which a
 * its SQL is installed on first use (the pgmq package ships it; no server extension is needed);
 * names of queues are cut to PGMQ's limit (`celery inspect` makes longer ones);
 * a fanout with headers passes a delay, as the shipped SQL has no `send_topic(key, msg, headers)`;
-* reply queues are bound in a table, as kombu binds direct exchanges in the memory of one process.
+* reply queues are bound in a table, as kombu binds direct exchanges in the memory of one process;
+* queues are made one at a time: two processes that first declare the same one would both make its
+  trigger, and one of them would end with an error.
 """
 
 import hashlib
@@ -14,9 +16,11 @@ from typing import Any, Final
 
 import psycopg
 from kombu.transport import pgmq
+from psycopg_pool import ConnectionPool
 
 LONGEST_QUEUE_NAME: Final = 47
 _INSTALL_LOCK: Final = 0x6576616C71
+_QUEUE_LOCK: Final = _INSTALL_LOCK + 1
 _REPLY_PREFIX: Final = "reply."
 
 
@@ -51,6 +55,11 @@ class Channel(pgmq.Channel):
     def _pgmq_send_kwargs(self, message: dict[str, Any]) -> dict[str, Any]:
         return {"delay": 0, **super()._pgmq_send_kwargs(message)}
 
+    def _new_queue(self, queue: str, **kwargs: Any) -> None:
+        with self._pool().connection() as guard, guard.transaction():
+            guard.execute("select pg_advisory_xact_lock(%s)", [_QUEUE_LOCK])
+            super()._new_queue(queue, **kwargs)  # type: ignore[no-untyped-call]
+
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]
         if exchange.startswith(_REPLY_PREFIX):
@@ -72,12 +81,15 @@ class Channel(pgmq.Channel):
         super()._delete(queue, *args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _execute(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._pool().connection() as connection:
+            cursor = connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _pool(self) -> "ConnectionPool[psycopg.Connection[tuple[Any, ...]]]":
         pool = self.pgmq.pool
         if pool is None:
             raise RuntimeError("the connection to the broker is closed")
-        with pool.connection() as connection:
-            cursor = connection.execute(sql, values)
-            return cursor.fetchall() if cursor.description else []
+        return pool
 
 
 class Transport(pgmq.Transport):

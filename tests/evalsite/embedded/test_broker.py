@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -29,6 +30,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Connection]":
         "wait_time_seconds": 0,
         "polling_interval": 0.05,
         "visibility_timeout": 1,
+        "use_notify": True,
     }
     with Connection(
         "pgmq://localhost",
@@ -64,6 +66,18 @@ def test_message_comes_back_until_it_is_acknowledged(broker: "Connection") -> No
         time.sleep(1.1)
         with pytest.raises(queue.Empty):
             queue.get(timeout=0.3)
+
+
+def test_queue_is_declared_by_many_at_once(broker: "Connection") -> None:
+    def declare(n: int) -> str:
+        # A connection each, as each process has one.
+        with broker.clone() as own:
+            return str(Queue(f"first-{n // 4}")(own.channel()).declare())
+
+    install(dsn())
+    with ThreadPoolExecutor(4) as threads:
+        declared = list(threads.map(declare, range(24)))
+    assert declared == [f"first-{n // 4}" for n in range(24)]
 
 
 def test_reply_queue_is_found_by_another_process(broker: "Connection") -> None:
