@@ -313,6 +313,8 @@ def read_environment(values: Mapping[str, str], *, project: Path, testing: bool)
         reader.problems.extend(
             _production_problems(environment, has_broker=bool(reader.text("CELERY_BROKER_URL")))
         )
+    if mode is Mode.EMBEDDED and not values.get("EVALSITE_SUPERVISED"):
+        reader.problems.extend(_embedded_problems(reader))
     if reader.problems:
         raise EnvironmentProblemsError(reader.problems)
     return environment
@@ -398,6 +400,20 @@ def _production_problems(environment: Environment, *, has_broker: bool) -> list[
     if environment.debug:
         problems.append("EVALSITE_DEBUG is set: error details must not be shown in production.")
     return problems
+
+
+def _embedded_problems(reader: _Reader) -> list[str]:
+    """What tells that production was meant: without its database a site would start empty."""
+    names = ("CELERY_BROKER_URL", "EVALSITE_SECRET_KEY", "EVALSITE_ALLOWED_HOSTS")
+    found = [name for name in names if reader.text(name)]
+    # The embedded site has uses for each of the other two alone, and none for a key.
+    if len(found) < 2 and "EVALSITE_SECRET_KEY" not in found:
+        return []
+    sentence = (
+        f"DATABASE_URL is missing beside {', '.join(found)}: set it to postgresql://… for "
+        "production, or unset these for the embedded database."
+    )
+    return [sentence]
 
 
 def _positive_number(text: str) -> int:

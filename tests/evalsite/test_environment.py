@@ -80,6 +80,49 @@ def test_read_environment_names_what_production_lacks(name: str, sentence: str) 
 
 
 @pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (
+            ("CELERY_BROKER_URL", "EVALSITE_SECRET_KEY", "EVALSITE_ALLOWED_HOSTS"),
+            "CELERY_BROKER_URL, EVALSITE_SECRET_KEY, EVALSITE_ALLOWED_HOSTS",
+        ),
+        (
+            ("CELERY_BROKER_URL", "EVALSITE_ALLOWED_HOSTS"),
+            "CELERY_BROKER_URL, EVALSITE_ALLOWED_HOSTS",
+        ),
+        (("EVALSITE_SECRET_KEY",), "EVALSITE_SECRET_KEY"),
+    ],
+)
+def test_read_environment_production_without_its_database(
+    names: tuple[str, ...], told: str
+) -> None:
+    values = {name: PRODUCTION[name] for name in names}
+    sentence = (
+        f"DATABASE_URL is missing beside {told}: set it to postgresql://… for production, "
+        "or unset these for the embedded database."
+    )
+    assert problems(values) == (sentence,)
+    assert read(values, testing=True).mode is Mode.TESTING
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"CELERY_BROKER_URL": "redis://broker/0"},
+        {"EVALSITE_ALLOWED_HOSTS": "evals.example.org", "EVALSITE_BEHIND_PROXY": "1"},
+        # `up` opens the site to all names for its own programs.
+        {
+            "CELERY_BROKER_URL": "redis://broker/0",
+            "EVALSITE_ALLOWED_HOSTS": "*",
+            "EVALSITE_SUPERVISED": "1",
+        },
+    ],
+)
+def test_read_environment_embedded_takes_a_broker_or_host_names(values: dict[str, str]) -> None:
+    assert read(values).mode is Mode.EMBEDDED
+
+
+@pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
         ("DATABASE_URL", "mysql://h/n", "DATABASE_URL does not start with postgresql://."),
