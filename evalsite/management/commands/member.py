@@ -2,6 +2,7 @@
 
 import getpass
 import sys
+import warnings
 from argparse import ArgumentParser
 from typing import Any
 
@@ -59,6 +60,8 @@ class Command(BaseCommand):
 
     def _list(self, system: System) -> None:
         rows = Member.objects.select_related("user").filter(system=system)
+        if not rows:
+            self.stdout.write(f"{system.slug} has no members.")
         for row in rows.order_by("role", "user__username"):
             name = row.user.get_full_name()
             self.stdout.write(f"{row.role:<9} {row.user.username}{f'  {name}' if name else ''}")
@@ -96,7 +99,17 @@ def _new_person(username: str, options: dict[str, Any]) -> User:
 def _password(*, from_input: bool) -> str:
     if from_input:
         return sys.stdin.readline().rstrip("\r\n")
-    password = getpass.getpass("Password: ")
-    if getpass.getpass("Password again: ") != password:
+    try:
+        with warnings.catch_warnings():
+            # Without a terminal getpass would warn and then read the password in the open.
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            password = getpass.getpass("Password: ")
+            again = getpass.getpass("Password again: ")
+    except (EOFError, getpass.GetPassWarning):
+        raise CommandError(
+            "There is no terminal to ask for the password on: add --password-stdin and send it "
+            "on standard input."
+        ) from None
+    if again != password:
         raise CommandError("The two passwords differ.")
     return password

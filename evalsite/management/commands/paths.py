@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management import BaseCommand
+from django.core.management import BaseCommand, CommandError
 
 from evalsite.management.lookups import releases_or_error, system_or_error
 from traces.api.paths import paths_document
@@ -37,13 +37,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         system = system_or_error(options["system"])
         level, messages = PathLevel(options["level"]), not options["no_messages"]
+        releases = releases_or_error(system, options["release"])
+        task_id = None if options["task"] is None else nfc(options["task"])
         tasks = passing_paths(
-            system,
-            level=level,
-            messages=messages,
-            releases=releases_or_error(system, options["release"]),
-            task_id=None if options["task"] is None else nfc(options["task"]),
+            system, level=level, messages=messages, releases=releases, task_id=task_id
         )
+        if task_id is not None and not tasks:
+            where = " of these releases" if releases else ""
+            raise CommandError(
+                f"{system.slug} has no trial{where} of the task {marked_text(task_id)!r}."
+            )
         if options["json"]:
             self.stdout.write(json.dumps(paths_document(level, tasks, messages=messages)))
             return

@@ -254,6 +254,18 @@ def test_a_system_or_release_that_is_not_there_is_named(cast: Cast, name: str) -
         run(name, "--system", "airline", "--release", "9")
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_paths_name_a_task_that_is_not_there(db: None, file: Path, more: list[str]) -> None:
+    ingest(file)
+    words = ["paths", "--system", "airline", *more]
+    assert run(*words, "--task", "t1")[0] == 0
+    with pytest.raises(CommandError) as refused:
+        run(*words, "--task", "nosuch\x1b[2J")
+    assert str(refused.value) == "airline has no trial of the task 'nosuch[U+001B][2J'."
+    with pytest.raises(CommandError, match="no trial of these releases of the task 'nosuch'"):
+        run(*words, "--task", "nosuch", "--release", "1.0")
+
+
 def test_export_writes_to_a_file_or_to_standard_output(
     db: None, file: Path, tmp_path: Path
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import io
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,29 @@ def test_member_asks_for_the_password_twice(cast: Cast, monkeypatch: pytest.Monk
     assert User.objects.get(username="ada").check_password("a long enough secret")
 
 
+def test_member_without_a_terminal_says_how_to_send_the_password(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentence = (
+        "There is no terminal to ask for the password on: add --password-stdin and send it "
+        "on standard input."
+    )
+
+    def no_terminal(_: str) -> str:
+        warnings.warn("Can not control echo on the terminal.", getpass.GetPassWarning, stacklevel=2)
+        raise AssertionError("the password was read in the open")
+
+    def closed(_: str) -> str:
+        raise EOFError
+
+    for ask in (no_terminal, closed):
+        monkeypatch.setattr("getpass.getpass", ask)
+        with pytest.raises(CommandError) as refused:
+            said("member", "airline", "ada", "owner", "--create")
+        assert str(refused.value) == sentence
+    assert not User.objects.filter(username="ada").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -114,6 +139,11 @@ def test_member_lists_and_removes(cast: Cast) -> None:
     said("member", "remove", "airline", "viewer")
 
     assert not Member.objects.filter(system=cast.system, user=cast.viewer).exists()
+
+
+def test_member_lists_that_nobody_is_there(db: None) -> None:
+    System.objects.create(slug="new-one", name="New one")
+    assert said("member", "list", "new-one") == "new-one has no members.\n"
 
 
 def test_apikey_is_shown_once_lists_and_ends(cast: Cast, client: Client) -> None:
