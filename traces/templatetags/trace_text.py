@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django import template
-from django.utils.html import escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from traces.core import text_marks
 
@@ -18,7 +18,7 @@ def visible(text: object) -> SafeString:
     """The text as HTML, in an element of its own so that no direction mark leaks out of it."""
     plain = str(text)
     if not text_marks.has_marks(plain):
-        return mark_safe(f"<bdi>{escape(plain)}</bdi>")  # noqa: S308 - escaped here
+        return format_html("<bdi>{}</bdi>", plain)
     pieces = (
         format_html(_MARK, segment.mark) if segment.mark else segment.text
         for segment in text_marks.visible(plain)

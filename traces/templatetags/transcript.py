@@ -53,7 +53,7 @@ def as_article(step: TranscriptStep) -> SafeString:
 
 
 def _joined(parts: Iterable[SafeString]) -> SafeString:
-    return SafeString("".join(parts))
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def _note(text: str, css: str = "note") -> SafeString:
