@@ -1,12 +1,16 @@
 """The Celery application. Messages are hints; what is to be done stands in PostgreSQL rows."""
 
 import os
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
 from celery.signals import setup_logging, worker_process_init, worker_ready
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from evalsite.embedded.lifeline import end_with_parent
 
@@ -15,6 +19,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 if os.environ.get("EVALSITE_SUPERVISED"):
     # The embedded mode is meant to run as root too, in a container or on a fresh machine.
     warnings.filterwarnings("ignore", category=SecurityWarning)
+
+if Path(sys.argv[0]).name == "celery":
+    # Its own report of settings that are missing or wrong would be a traceback.
+    try:
+        settings.MODE  # noqa: B018
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
 
 app = Celery("evalsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -23,6 +23,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import BaseCommand, call_command
 from django.db import OperationalError, connection, connections
 
+from evalsite.database import DatabaseUnreachableError, direct_connection
 from evalsite.embedded.locks import try_lock
 from evalsite.embedded.postgres import EmbeddedPostgresError, sentence_of
 from evalsite.schema import schema_problem
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             self._release_database()
             self._say("Stopped before everything was set up; the next start goes on from here.")
             sys.exit(130)
-        except (CannotStartError, EmbeddedPostgresError) as error:
+        except (CannotStartError, DatabaseUnreachableError, EmbeddedPostgresError) as error:
             self._release_database()
             sys.exit(str(error))
 
@@ -82,7 +83,7 @@ class Command(BaseCommand):
     def _set_up(self, *, sample: bool) -> None:
         self._say(f"evalsite is starting; its data is in {settings.EVALSITE_DATA}")
         with self._step("database"):
-            connection.ensure_connection()
+            direct_connection().close()
         with self._step("tables"):
             call_command("migrate", interactive=False, verbosity=0)
             if problem := schema_problem():
