@@ -23,11 +23,13 @@ def given_verdicts(trial_ids: Iterable[int]) -> dict[int, tuple[GivenVerdict, ..
             "SELECT v.trial_id, v.id, g.name, gv.version, g.kind, c.name, v.value,"
             " v.criterion_class, v.is_mandatory, v.by_id IS NULL, v.raw_word, v.score,"
             " v.cited_steps"
-            " FROM reviews_verdict v"
+            # LATERAL with OFFSET: an index look-up a trial, never a scan of the whole table.
+            " FROM unnest(%s::bigint[]) AS w(id) CROSS JOIN LATERAL"
+            " (SELECT * FROM reviews_verdict WHERE trial_id = w.id OFFSET 0) v"
             " JOIN reviews_graderversion gv ON gv.id = v.grader_version_id"
             " JOIN reviews_grader g ON g.id = gv.grader_id"
             " JOIN reviews_criterion c ON c.id = v.criterion_id"
-            " WHERE v.trial_id = ANY(%s) ORDER BY v.trial_id, v.id",
+            " ORDER BY v.trial_id, v.id",
             [list(trial_ids)],
         )
         for trial_id, *row in cursor.fetchall():
