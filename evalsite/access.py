@@ -23,7 +23,7 @@ View = Callable[..., HttpResponseBase]
 
 
 class Act(StrEnum):
-    """What a person does to a system, as DESIGN.md section 9 lists it."""
+    """What a person does to a system, as docs/design.md section 9 lists it."""
 
     READ = "read"
     FLAG = "flag"

@@ -9,7 +9,7 @@ def append_only(table: str) -> list[pgtrigger.Trigger]:
     """Triggers that refuse UPDATE, DELETE and TRUNCATE on a table of evidence.
 
     `table` names the evidence in the error that the database raises. A correction or a
-    withdrawal is a new row (DESIGN.md section 8).
+    withdrawal is a new row (docs/design.md section 8).
     """
     refuse = f"RAISE EXCEPTION 'evalsite: {table} is append-only, % refused', TG_OP;"
     return [

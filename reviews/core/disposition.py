@@ -1,6 +1,6 @@
 """What the verdicts on a trial add up to: votes, standings and the disposition.
 
-This is DESIGN.md section 6 as pure functions. Nothing here depends on the order in which verdicts
+This is docs/design.md section 6 as pure functions. Nothing here depends on the order in which verdicts
 arrive, nothing but a pass of every requirement is a pass, and what is missing, unreadable or in
 error never helps a trial.
 """

@@ -1,6 +1,6 @@
 """One equality of JSON values, as a text: two values are equal exactly when their texts are.
 
-The rule (DESIGN.md section 3): objects unordered, lists ordered, 1 = 1.0 = 1e0 and -0.0 = 0, true
+The rule (docs/design.md section 3): objects unordered, lists ordered, 1 = 1.0 = 1e0 and -0.0 = 0, true
 is not 1, null is not absent, text exact. A number means the decimal that it is written as, so the
 float 0.1 is Decimal("0.1"), and integers keep every digit. Grouping, state differences, argument
 checks and digests all use it.

@@ -1,4 +1,4 @@
-"""Which trajectories are the same path, at six levels (DESIGN.md section 4).
+"""Which trajectories are the same path, at six levels (docs/design.md section 4).
 
 A level's key is 16 bytes; two trajectories of one task are the same path at that level exactly when
 their keys are equal. Each of tool set, reads in any order, sequence, equivalent, exact refines the

@@ -1,6 +1,6 @@
 """What a format reader makes of an upload: trials, verdicts, task definitions and findings.
 
-Every format is translated into the native record (DESIGN.md section 10) and read from there, so
+Every format is translated into the native record (docs/design.md section 10) and read from there, so
 that one place decides what a record means.
 """
 
@@ -42,7 +42,7 @@ class CriterionClass(StrEnum):
 
 
 class Disposition(StrEnum):
-    """What a trial comes to (DESIGN.md section 6)."""
+    """What a trial comes to (docs/design.md section 6)."""
 
     PASS = "pass"
     FAIL = "fail"

@@ -1,6 +1,6 @@
 """Argument rules, tool kinds and refusal settings of a system: what may differ within one path.
 
-A rule names a tool, an argument and a kind (DESIGN.md section 4). Two values at its place are the
+A rule names a tool, an argument and a kind (docs/design.md section 4). Two values at its place are the
 same when their normal forms are, so equality under rules is always an equivalence. A rule that
 cannot apply to a value leaves it exact, and no normal form ever equals an exact value.
 

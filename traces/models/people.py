@@ -13,7 +13,7 @@ from evalsite.common.fields import one_of
 
 
 class Role(StrEnum):
-    """What a member may do in a system (DESIGN.md section 9)."""
+    """What a member may do in a system (docs/design.md section 9)."""
 
     VIEWER = "viewer"
     ENGINEER = "engineer"

@@ -72,7 +72,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an upload was not taken. `status` is the HTTP code of RELIABILITY.md section 4."""
+    """Why an upload was not taken. `status` is the HTTP code of docs/doors.md."""
 
     status: int
     code: str

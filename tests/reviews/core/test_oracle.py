@@ -1,6 +1,6 @@
 """Dispositions and figures of 2,000 random suites against an independent oracle.
 
-The oracle reads DESIGN.md sections 6 and 7 for tasks without a contract in the plainest way: no
+The oracle reads docs/design.md sections 6 and 7 for tasks without a contract in the plainest way: no
 shared code, floats from counting all combinations, one pass over plain tuples.
 """
 

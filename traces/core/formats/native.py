@@ -1,4 +1,4 @@
-"""The native record (DESIGN.md section 10): the one place that decides what a record means.
+"""The native record (docs/design.md section 10): the one place that decides what a record means.
 
 Every other format is translated into native records and comes through here. Fields that are not
 known are kept under `extra`. Beside the fields of the design, `external_id` (the id that the

@@ -1,4 +1,4 @@
-"""tau2-bench results (`data/FORMATS.md` sections 2 and 3).
+"""tau2-bench results (`docs/source-formats.md` sections 2 and 3).
 
 One file holds everything (`info`, `tasks`, `simulations`); of a directory, `results.json` holds
 the first two and each simulation is a file of its own; a file may hold task definitions alone.

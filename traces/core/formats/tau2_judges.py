@@ -1,4 +1,4 @@
-"""Verdicts of model judges over tau2-bench runs (`data/FORMATS.md` section 4).
+"""Verdicts of model judges over tau2-bench runs (`docs/source-formats.md` section 4).
 
 A summary holds the parsed answers under `entries`; a raw file has one answer a line, before
 parsing, with JSON in a fence. Both give the same verdict on criterion `outcome`, attached by the

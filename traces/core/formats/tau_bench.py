@@ -1,4 +1,4 @@
-"""tau-bench results (`data/FORMATS.md` section 1): an array of records, or one record.
+"""tau-bench results (`docs/source-formats.md` section 1): an array of records, or one record.
 
 The file names neither the agent nor the domain, and no cost of the agent: `info.user_cost` is the
 simulated user's, or a count of tokens, and is kept as it is. A record with `info.error` is a crash
