@@ -36,7 +36,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return standard_server_error(request)
 
 
-@csrf_exempt
+@csrf_exempt  # the browser itself sends the report, without a token; nothing is stored
 @require_POST
 @public
 def csp_report(request: HttpRequest) -> HttpResponse:
