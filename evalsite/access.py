@@ -28,6 +28,8 @@ class Act(StrEnum):
     READ = "read"
     FLAG = "flag"
     CONTRIBUTE = "contribute"  # upload evidence, declare runs, propose, accept paths
+    APPROVE = "approve"  # a contract or rules version that somebody else proposed
+    RECOMPUTE = "recompute"  # stop or restart background work on rules
     REVIEW = "review"
     OWN = "own"
 
@@ -37,12 +39,17 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.READ: _ALL,
     Act.FLAG: _ALL,
     Act.CONTRIBUTE: frozenset({Role.ENGINEER}),
+    Act.APPROVE: frozenset({Role.REVIEWER, Role.OWNER}),
+    Act.RECOMPUTE: frozenset({Role.ENGINEER, Role.REVIEWER, Role.OWNER}),
     Act.REVIEW: frozenset({Role.REVIEWER}),
     Act.OWN: frozenset({Role.OWNER}),
 }
 _REFUSALS = {
-    Act.CONTRIBUTE: "Only an engineer of this system uploads evidence and declares runs. "
+    Act.CONTRIBUTE: "Only an engineer of this system uploads evidence, declares runs, proposes "
+    "rules and accepts paths. "
     "The site's operator makes a person one: manage.py member SYSTEM USERNAME engineer.",
+    Act.APPROVE: "Only a reviewer or an owner of this system decides on proposed rules.",
+    Act.RECOMPUTE: "A viewer does not stop or restart work on rules.",
     Act.REVIEW: "Only a reviewer of this system does that.",
     Act.OWN: "Only an owner of this system does that.",
 }

@@ -3,7 +3,16 @@
 from traces.core.records import Disposition
 from traces.models.people import ApiKey, Member, Role, Scope, System, User
 from traces.models.projections import TaskFigures, TrialDisposition
-from traces.models.rules import RulesVersion
+from traces.models.rules import (
+    BackgroundWork,
+    RulesDecision,
+    RulesJob,
+    RulesOutcome,
+    RulesPreview,
+    RulesSuggestions,
+    RulesVersion,
+    WorkState,
+)
 from traces.models.trials import (
     DistinctCall,
     Tool,
@@ -25,6 +34,7 @@ from traces.models.work import Release, Run, RunTask, Split, Task, TaskVersion
 
 __all__ = [
     "ApiKey",
+    "BackgroundWork",
     "Disposition",
     "DistinctCall",
     "Door",
@@ -32,6 +42,11 @@ __all__ = [
     "Member",
     "Release",
     "Role",
+    "RulesDecision",
+    "RulesJob",
+    "RulesOutcome",
+    "RulesPreview",
+    "RulesSuggestions",
     "RulesVersion",
     "Run",
     "RunTask",
@@ -53,4 +68,5 @@ __all__ = [
     "UploadLine",
     "UploadState",
     "User",
+    "WorkState",
 ]

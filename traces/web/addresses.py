@@ -47,6 +47,49 @@ class Addresses:
     def compare(self, task: uuid.UUID) -> str:
         return f"{self.root}tasks/{task}/compare/"
 
+    def tree(self, task: uuid.UUID) -> str:
+        return f"{self.root}tasks/{task}/tree/"
+
+    def diagnostics(self, task: uuid.UUID) -> str:
+        return f"{self.root}tasks/{task}/diagnostics/"
+
+    def register(self, task: uuid.UUID) -> str:
+        """The accepted paths of a task."""
+        return f"{self.root}tasks/{task}/accepted/"
+
+    def accept(self, task: uuid.UUID) -> str:
+        """The form that accepts a path of a task."""
+        return f"{self.root}tasks/{task}/accept/"
+
+    def withdraw(self, task: uuid.UUID, path: uuid.UUID) -> str:
+        return f"{self.root}tasks/{task}/accepted/{path}/withdraw/"
+
+    @property
+    def rules(self) -> str:
+        return f"{self.root}rules/"
+
+    @property
+    def rule_form(self) -> str:
+        """The form that makes, changes or drops a rule, or says the kind of a tool."""
+        return f"{self.root}rules/edit/"
+
+    def rules_preview(self, preview: uuid.UUID) -> str:
+        return f"{self.root}rules/previews/{preview}/"
+
+    def rules_version(self, number: int) -> str:
+        return f"{self.root}rules/versions/{number}/"
+
+    @property
+    def flags(self) -> str:
+        return f"{self.root}flags/"
+
+    def flag(self, flag: uuid.UUID) -> str:
+        return f"{self.root}flags/{flag}/"
+
+    def flag_form(self, trial: uuid.UUID) -> str:
+        """The form that flags a trial."""
+        return f"{self.root}trials/{trial}/flag/"
+
     @property
     def trials(self) -> str:
         return f"{self.root}trials/"

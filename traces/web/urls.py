@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from traces.web import compare, releases, runs, systems, trials, uploads
+from traces.web import compare, releases, rules, runs, systems, trials, uploads
 
 urlpatterns = [
     path("", systems.system_list, name="system-list"),
@@ -16,11 +16,39 @@ urlpatterns = [
     path("systems/<slug:slug>/runs/", runs.run_list, name="run-list"),
     path("systems/<slug:slug>/runs/<uuid:run>/", runs.run_detail, name="run-detail"),
     path("systems/<slug:slug>/releases/", releases.release_list, name="release-list"),
+    path("systems/<slug:slug>/rules/", rules.rules_page, name="rules"),
+    path("systems/<slug:slug>/rules/edit/", rules.rule_form, name="rule-form"),
     path(
-        "systems/<slug:slug>/releases/<uuid:release>/",
-        releases.release_detail,
-        name="release-detail",
+        "systems/<slug:slug>/rules/previews/<uuid:preview>/",
+        rules.rules_preview,
+        name="rules-preview",
     ),
+    path(
+        "systems/<slug:slug>/rules/previews/<uuid:preview>/propose",
+        rules.rules_propose,
+        name="rules-propose",
+    ),
+    path(
+        "systems/<slug:slug>/rules/versions/<int:number>/",
+        rules.rules_version,
+        name="rules-version",
+    ),
+    path(
+        "systems/<slug:slug>/rules/versions/<int:number>/decide",
+        rules.rules_decide,
+        name="rules-decide",
+    ),
+    path(
+        "systems/<slug:slug>/rules/versions/<int:number>/withdraw",
+        rules.rules_withdraw,
+        name="rules-withdraw",
+    ),
+    path(
+        "systems/<slug:slug>/rules/versions/<int:number>/work",
+        rules.rules_work,
+        name="rules-work",
+    ),
+    path("systems/<slug:slug>/rules/suggest", rules.rules_suggest, name="rules-suggest"),
     path("systems/<slug:slug>/uploads/", uploads.upload_list, name="upload-list"),
     path("systems/<slug:slug>/uploads/new/", uploads.upload_new, name="upload-new"),
     path("systems/<slug:slug>/uploads/<uuid:upload>/", uploads.upload_detail, name="upload-detail"),
