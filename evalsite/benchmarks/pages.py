@@ -90,10 +90,18 @@ def _pages_of(system: System) -> dict[str, str]:
     addresses = Addresses.of(system.slug)
     task = Task.objects.filter(system=system).order_by("pk")[0]
     trial = Trial.objects.filter(task=task).order_by("-n_messages", "pk")[0]
+    release = system.releases.order_by("-pk")[0]
     return {
         "tasks page": addresses.tasks,
         "task page": addresses.task(task.uuid),
+        "tree": addresses.tree(task.uuid),
+        "diagnostics": addresses.diagnostics(task.uuid),
+        "accepted paths": addresses.register(task.uuid),
+        "compare": addresses.compare(task.uuid),
         "trial page": addresses.trial(trial.uuid),
+        "release page": addresses.release(release.uuid),
+        "rules": addresses.rules,
+        "flags": addresses.flags,
         "receipt": addresses.upload(system.uploads.get().uuid),
     }
 
