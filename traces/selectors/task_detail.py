@@ -39,7 +39,7 @@ class ChosenTrials:
 
 
 # The slots of the task: last attempts, without production traces and injected faults.
-_SLOTS = """
+SLOTS = """
 SELECT t.id, t.uuid, t.label, t.attempt, t.release_id, t.trajectory_id, t.cost_usd,
        t.n_tool_calls, d.value, t.environment = 'test' AND NOT t.has_fault AS counted
 FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
@@ -126,7 +126,7 @@ _PASSED = "FILTER (WHERE counted AND value = 'pass')"
 _DISTINCT = ", ".join(f"count(DISTINCT p.{name}) FILTER (WHERE passed)" for name in KEY_NAMES)
 # Slots are folded into distinct trajectories first, so that the many DISTINCTs sort few rows.
 _SUMMARY = f"""
-WITH s AS ({_SLOTS}), folded AS (
+WITH s AS ({SLOTS}), folded AS (
     SELECT trajectory_id, bool_or(counted AND value = 'pass') AS passed,
            count(*) {_PASSED} AS n_pass
     FROM s GROUP BY trajectory_id
@@ -188,7 +188,7 @@ class GroupRow:
     trials: tuple[GroupTrial, ...]  # the first ones
 
 
-_LABEL_ORDER = (
+LABEL_ORDER = (
     "r.name, CASE WHEN s.label ~ '^[0-9]{1,9}$' THEN lpad(s.label, 10, '0') ELSE 'x' END,"
     " s.label, s.attempt, s.id"
 )
@@ -228,10 +228,10 @@ def path_groups(
     if path_key not in KEY_NAMES or finer_key not in KEY_NAMES:
         raise ValueError(f"no columns of path keys: {path_key}, {finer_key}")
     query = _GROUPS.format(
-        slots=_SLOTS,
+        slots=SLOTS,
         key=path_key,
         finer=finer_key,
-        order=_LABEL_ORDER,
+        order=LABEL_ORDER,
     )
     with connection.cursor() as cursor:
         cursor.execute(
