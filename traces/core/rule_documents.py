@@ -103,7 +103,7 @@ def parse_rule(
 def rule_set_document(rules: RuleSet) -> JsonObject:
     """The document that `parse_rule_set` reads back as the same rule set."""
     return {
-        "rules": [_rule_data(rule) for rule in rules.rules],
+        "rules": [rule_data(rule) for rule in rules.rules],
         "tools": {tool: str(kind) for tool, kind in rules.tool_kinds},
         "rejection": {
             "flag": rules.rejection.use_flag,
@@ -112,7 +112,8 @@ def rule_set_document(rules: RuleSet) -> JsonObject:
     }
 
 
-def _rule_data(rule: ArgumentRule) -> JsonObject:
+def rule_data(rule: ArgumentRule) -> JsonObject:
+    """One rule as `parse_rule` reads it."""
     return {
         "tool": rule.tool,
         "argument": rule.argument,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from traces.core.rule_documents import parse_rule_set
 from traces.core.rules import RuleSet
 from traces.models import RulesVersion, System
+from traces.permissions.rules import newest_approved_number
 
 
 def shown_rules(system: System) -> RulesVersion:
@@ -25,3 +26,8 @@ def rules_in(version: RulesVersion) -> RuleSet:
     if findings:
         raise ValueError(f"rules version {version.pk} is not whole: {findings[0].sentence}")
     return rules
+
+
+def newest_approved(system: System) -> RulesVersion:
+    """The version that a change of rules starts from: shown, or being worked out to be shown."""
+    return RulesVersion.objects.get(system=system, number=newest_approved_number(system))
