@@ -68,7 +68,8 @@ def changed(base: RuleSet, change: RuleChange) -> RuleSet:
     rules = _by_place(base)
     for place in change.drop:
         if rules.pop(place.key, None) is None:
-            raise RuleChangeError(f"There is no rule on {_place_name(place)} to drop.")
+            scope = _scope(place.task_id)
+            raise RuleChangeError(f"There is no rule on {_place_name(place)}{scope} to drop.")
     for rule in change.put:
         rules[place_of(rule).key] = rule
     if len(rules) > MOST_RULES:
@@ -234,5 +235,4 @@ def _scope(task_id: str | None) -> str:
 
 
 def _place_name(place: RulePlace) -> str:
-    name = argument_name(place.tool, path_tokens(place.argument))
-    return f"{name}{_scope(place.task_id)}"
+    return argument_name(place.tool, path_tokens(place.argument))
