@@ -6,6 +6,7 @@ Only the pipeline and `manage.py rebuild` call this. A projection is never evide
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -20,12 +21,15 @@ from reviews.core.disposition import (
     disposition_of,
     requirements_without_contract,
 )
+from reviews.core.notices import NoticedTrial
 from reviews.selectors.votes import given_verdicts
+from reviews.services.flags import DecidedTrial, raise_product_flags
 from traces.core.records import TrialStatus
 from traces.models import System
 from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import shown_rules
 
+_STATUSES = {status.value: status for status in TrialStatus}
 _DISPOSITION_COLUMNS = (
     ("trial_id", "int8"),
     ("value", "text"),
@@ -41,29 +45,52 @@ def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
     """Decide trials from their verdicts and write the dispositions. Returns their tasks' ids.
 
     The other attempts of their slots are looked at too: the last attempt stands for its slot.
+    What is odd about a decided trial raises the product's own flags.
     """
     wanted = set(trial_ids)
     if not wanted:
         return set()
     rows = _attempts(wanted)
     verdicts = given_verdicts(wanted)
-    decided = {pk: _decide(status, pk, verdicts) for pk, _, status, _, _ in rows if pk in wanted}
-    known = {pk for pk, _, _, _, is_known in rows if is_known}
+    ours = [row for row in rows if row.pk in wanted]
+    decided = {row.pk: _decide(row.status, verdicts.get(row.pk, ())) for row in ours}
     fresh = [
-        (pk, *_columns(decided[pk]), stands, DISPOSITION_VERSION, now)
-        for pk, _, _, stands, is_known in rows
-        if pk in decided and not is_known
+        (row.pk, *_columns(decided[row.pk]), row.stands, DISPOSITION_VERSION, now)
+        for row in ours
+        if not row.is_known
     ]
     copy_rows("traces_trialdisposition", _DISPOSITION_COLUMNS, fresh)
-    _update([(pk, stands) for pk, _, _, stands, _ in rows if pk in known], decided, now)
-    return {task for _, task, _, _, _ in rows}
+    _update([(row.pk, row.stands) for row in rows if row.is_known], decided, now)
+    raise_product_flags((row.with_verdicts(verdicts.get(row.pk, ())) for row in ours), now=now)
+    return {row.task_id for row in rows}
 
 
-def _attempts(trial_ids: set[int]) -> list[tuple[int, int, str, bool, bool]]:
-    """The trials and all other attempts of their slots: id, task, status, stands, is known."""
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A trial, with what its disposition and its flags are decided from."""
+
+    pk: int
+    system_id: int
+    task_id: int
+    status: TrialStatus
+    n_steps: int
+    n_agent_steps: int
+    stands: bool
+    is_known: bool  # has a disposition already
+
+    def with_verdicts(self, verdicts: tuple[GivenVerdict, ...]) -> DecidedTrial:
+        facts = NoticedTrial(self.status, self.n_steps, self.n_agent_steps)
+        return DecidedTrial(self.pk, self.system_id, facts, verdicts)
+
+
+def _attempts(trial_ids: set[int]) -> list[_Attempt]:
+    """The trials and all other attempts of their slots."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT a.id, a.task_id, a.status,"
+            "SELECT a.id, a.system_id, a.task_id, a.status, a.n_messages,"
+            # A trajectory with a tool call is not empty: the others alone are looked up.
+            " CASE WHEN a.n_tool_calls > 0 THEN a.n_tool_calls ELSE (SELECT length(j.outcomes)"
+            " FROM traces_trajectory j WHERE j.id = a.trajectory_id) END,"
             " a.attempt = max(a.attempt) OVER (PARTITION BY a.run_id, a.task_id, a.label),"
             " d.trial_id IS NOT NULL"
             " FROM (SELECT DISTINCT run_id, task_id, label FROM traces_trial WHERE id = ANY(%s)) s"
@@ -72,15 +99,14 @@ def _attempts(trial_ids: set[int]) -> list[tuple[int, int, str, bool, bool]]:
             " LEFT JOIN traces_trialdisposition d ON d.trial_id = a.id",
             [list(trial_ids)],
         )
-        rows: list[tuple[int, int, str, bool, bool]] = cursor.fetchall()
-        return rows
+        return [
+            _Attempt(pk, system, task, _STATUSES[status], *others)
+            for pk, system, task, status, *others in cursor.fetchall()
+        ]
 
 
-def _decide(status: str, pk: int, verdicts: dict[int, tuple[GivenVerdict, ...]]) -> Decision:
-    given = verdicts.get(pk, ())
-    return disposition_of(
-        TrialFacts(status=TrialStatus(status)), requirements_without_contract(given), given
-    )
+def _decide(status: TrialStatus, given: tuple[GivenVerdict, ...]) -> Decision:
+    return disposition_of(TrialFacts(status=status), requirements_without_contract(given), given)
 
 
 def _columns(decision: Decision) -> tuple[str, list[str], list[str]]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from reviews.core.disposition import GivenVerdict
+from traces.core.canonical import digest_of
 from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
 
 NOTICES_VERSION = 1
@@ -29,6 +30,11 @@ class NoticeCode(StrEnum):
     IMPORTED_HUMAN_VERDICT = "imported-human-verdict"
     UNREADABLE_VERDICT = "unreadable-verdict"
 
+    @property
+    def flags(self) -> bool:
+        """Whether the product flags the trial for it; else it stands on the trial's page only."""
+        return self is not NoticeCode.UNREADABLE_VERDICT
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -38,6 +44,11 @@ class Notice:
     sentence: str
     criterion: str = ""  # "" when it is about the trial as a whole
     steps: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> bytes:
+        """16 bytes, the same for the same notice on a trial, so that its flag is raised once."""
+        return digest_of([self.code.value, self.criterion, self.sentence, list(self.steps)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +80,8 @@ def _summary(code: NoticeCode, n: int) -> str:
     one = n == 1
     match code:
         case NoticeCode.FAILED_CHECK_OUTSIDE_BASIS:
-            checks, were = ("1 check", "was") if one else (f"{n} checks", "were")
-            return f"{checks} failed but {were} not in the basis"
+            checks, are = ("1 check", "is") if one else (f"{n} checks", "are")
+            return f"{checks} failed that {are} not mandatory"
         case NoticeCode.CITED_STEP_MISSING:
             verdicts = "1 verdict cites" if one else f"{n} verdicts cite"
             return f"{verdicts} a step that does not exist"
@@ -114,7 +125,7 @@ def _outside_basis(verdicts: Sequence[GivenVerdict]) -> list[Notice]:
     return [
         Notice(
             NoticeCode.FAILED_CHECK_OUTSIDE_BASIS,
-            f"The outcome passes, but check {v.criterion} failed; it is not in the basis.",
+            f"The outcome passes, but check {v.criterion} failed; it is not mandatory.",
             v.criterion,
             v.cited_steps,
         )
@@ -130,8 +141,9 @@ def _on_verdict(trial: NoticedTrial, verdict: GivenVerdict) -> list[Notice]:
         steps = ", ".join(map(str, broken))
         sentence = f"{verdict.grader} cites step {steps}; the transcript has {trial.n_steps} steps."
         found.append(Notice(NoticeCode.CITED_STEP_MISSING, sentence, verdict.criterion, broken))
-    if _is_against_score(verdict):
-        sentence = f"{verdict.grader} says {verdict.value} with a score of {verdict.score}."
+    if verdict.score is not None and _is_against_score(verdict.value, verdict.score):
+        score = _plain(verdict.score)
+        sentence = f"{verdict.grader} says {verdict.value} with a score of {score}."
         found.append(Notice(NoticeCode.VERDICT_AGAINST_SCORE, sentence, verdict.criterion))
     if verdict.kind is GraderKind.HUMAN and not verdict.counts:
         sentence = (
@@ -146,17 +158,21 @@ def _on_verdict(trial: NoticedTrial, verdict: GivenVerdict) -> list[Notice]:
     return found
 
 
-def _is_against_score(verdict: GivenVerdict) -> bool:
+def _plain(score: Decimal) -> str:
+    """A score in plain digits, however many places it is stored with."""
+    text = f"{score:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _is_against_score(value: VerdictValue, score: Decimal) -> bool:
     """A pass with no point at all, or a fail with a full score, where 1 is full.
 
     A fail with a score above 1 says nothing: the score is on a scale that is not known.
     """
-    if verdict.score is None:
-        return False
-    if verdict.value is VerdictValue.PASS:
-        return verdict.score <= 0
-    is_full = abs(verdict.score - _FULL_SCORE) <= _SCORE_TOLERANCE
-    return verdict.value is VerdictValue.FAIL and is_full
+    if value is VerdictValue.PASS:
+        return score <= 0
+    is_full = abs(score - _FULL_SCORE) <= _SCORE_TOLERANCE
+    return value is VerdictValue.FAIL and is_full
 
 
 def _is_unreadable(verdict: GivenVerdict) -> bool:

@@ -60,13 +60,13 @@ def test_failed_checks_outside_the_basis() -> None:
     assert notices == tuple(
         Notice(
             NoticeCode.FAILED_CHECK_OUTSIDE_BASIS,
-            f"The outcome passes, but check action-{n} failed; it is not in the basis.",
+            f"The outcome passes, but check action-{n} failed; it is not mandatory.",
             f"action-{n}",
             (n,),
         )
         for n in (1, 2)
     )
-    assert notice_summaries(notices) == ("2 checks failed but were not in the basis",)
+    assert notice_summaries(notices) == ("2 checks failed that are not mandatory",)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_notice_summaries_in_words() -> None:
     one = [Notice(code, "") for code in NoticeCode]
 
     assert notice_summaries(one) == (
-        "1 check failed but was not in the basis",
+        "1 check failed that is not mandatory",
         "1 verdict cites a step that does not exist",
         "1 verdict against its own score",
         "pass on an empty trajectory",
@@ -194,7 +194,7 @@ def test_notice_summaries_in_words() -> None:
         "1 unreadable verdict",
     )
     assert notice_summaries([*one, *one]) == (
-        "2 checks failed but were not in the basis",
+        "2 checks failed that are not mandatory",
         "2 verdicts cite a step that does not exist",
         "2 verdicts against their own score",
         "pass on an empty trajectory",
@@ -203,3 +203,37 @@ def test_notice_summaries_in_words() -> None:
         "2 unreadable verdicts",
     )
     assert notice_summaries([]) == ()
+
+
+def test_all_but_unreadable_verdicts_flag_the_trial() -> None:
+    assert [code for code in NoticeCode if not code.flags] == [NoticeCode.UNREADABLE_VERDICT]
+
+
+def test_the_key_of_a_notice_holds_all_that_it_says() -> None:
+    notice = Notice(NoticeCode.CITED_STEP_MISSING, "g cites step 9.", "c", (9,))
+    others = (
+        Notice(NoticeCode.VERDICT_AGAINST_SCORE, "g cites step 9.", "c", (9,)),
+        Notice(NoticeCode.CITED_STEP_MISSING, "h cites step 9.", "c", (9,)),
+        Notice(NoticeCode.CITED_STEP_MISSING, "g cites step 9.", "d", (9,)),
+        Notice(NoticeCode.CITED_STEP_MISSING, "g cites step 9.", "c", (9, 10)),
+    )
+
+    assert notice.key == Notice(NoticeCode.CITED_STEP_MISSING, "g cites step 9.", "c", (9,)).key
+    assert len({notice.key, *(other.key for other in others)}) == 5
+    assert len(notice.key) == 16
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "shown"),
+    [
+        (PASS, "0E-30", "0"),
+        (PASS, "0.000", "0"),
+        (PASS, "-10", "-10"),
+        (FAIL, "1.000000", "1"),
+        (FAIL, "0.99999950", "0.9999995"),
+    ],
+)
+def test_a_score_is_shown_in_plain_digits(value: VerdictValue, score: str, shown: str) -> None:
+    (notice,) = notices_on(TRIAL, [verdict(value, score=Decimal(score))])
+
+    assert notice.sentence == f"g says {value} with a score of {shown}."

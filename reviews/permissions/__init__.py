@@ -1,0 +1,1 @@
+"""Who may do what with reviews: each refusal is a sentence for people, "" allows."""
