@@ -144,9 +144,26 @@ def compared_calls(
         if step.step != last:
             messages.append([])
             last = step.step
-        messages[-1].append(_label(step, arguments, texts))
+        messages[-1].append(call_label(step, arguments, texts))
         tools.add(step.name)
     return ComparedCalls(tuple(map(tuple, messages)), frozenset(tools))
+
+
+def call_label(call: TrajectoryCall, arguments: ArgumentsMatch, texts: CallTexts) -> Label:
+    """What a call is matched by."""
+    name = encode_basestring_ascii(call.name)
+    if arguments is ArgumentsMatch.NAMES:
+        return name
+    if call.form is ArgumentsForm.ABSENT:
+        return None
+    exact = texts.exact_text(call)
+    match arguments:
+        case ArgumentsMatch.EXACT:
+            return f"{name}\t{exact}"
+        case ArgumentsMatch.RULES:
+            return f"{name}\t{texts.normal_text(call, exact)}"
+        case _:
+            assert_never(arguments)
 
 
 def match_of(ours: ComparedCalls, reference: ComparedCalls) -> Match:
@@ -178,22 +195,6 @@ def largest_assignment(fits: Sequence[int]) -> tuple[int | None, ...]:
     for start in range(len(fits)):
         _augment(start, fits, chosen, owners)
     return tuple(chosen)
-
-
-def _label(call: TrajectoryCall, arguments: ArgumentsMatch, texts: CallTexts) -> Label:
-    name = encode_basestring_ascii(call.name)
-    if arguments is ArgumentsMatch.NAMES:
-        return name
-    if call.form is ArgumentsForm.ABSENT:
-        return None
-    exact = texts.exact_text(call)
-    match arguments:
-        case ArgumentsMatch.EXACT:
-            return f"{name}\t{exact}"
-        case ArgumentsMatch.RULES:
-            return f"{name}\t{texts.normal_text(call, exact)}"
-        case _:
-            assert_never(arguments)
 
 
 def _labels(messages: Sequence[Sequence[Label]]) -> Counter[Label]:
