@@ -18,14 +18,15 @@ Decisions that the keys rest on:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 from json.encoder import encode_basestring_ascii
-from typing import assert_never
+from typing import NamedTuple, TypeVar, assert_never
 
-from traces.core.canonical import canonical_text
+from traces.core.canonical import canonical_text, value_of_text
 from traces.core.rules import RuleSet, RuleUse, compiled, normal_form
 from traces.core.trajectory import (
     ArgumentsForm,
@@ -101,6 +102,16 @@ class PathKeys:
                 assert_never(level)
 
 
+class CallLines(NamedTuple):
+    """What the keys of a trajectory take from one of its calls, apart from its outcome."""
+
+    name: str
+    exact: str
+    normal: str  # under the rules
+    kind: ToolKind
+    is_recorded: bool  # False: the arguments were not
+
+
 class CallTexts:
     """The texts by which the calls of one task are compared; remembers normal forms of arguments.
 
@@ -112,36 +123,61 @@ class CallTexts:
         self.kinds = rules_of_task.kinds
         self._roots = rules_of_task.roots
         self._remembered: dict[tuple[str, str], str] = {}
+        self._lines: dict[tuple[str, str], CallLines] = {}
 
     def kind_of(self, tool: str) -> ToolKind:
         return self.kinds.get(tool, ToolKind.WRITE)
 
     def exact_text(self, call: TrajectoryCall) -> str:
         """The arguments: equal texts for equal arguments in the same form."""
-        match call.form:
-            case ArgumentsForm.JSON:
-                return call.arguments_text
-            case ArgumentsForm.INVALID:
-                return "!" + call.arguments_text
-            case ArgumentsForm.ABSENT:
-                return _NOT_RECORDED
-            case _:
-                assert_never(call.form)
+        return _exact_text(call.form, call.arguments_text)
 
     def normal_text(self, call: TrajectoryCall, exact_text: str) -> str:
         """The arguments under the rules; `exact_text` where none concerns them."""
         root = self._roots.get(call.name)
         if root is None or call.form is not ArgumentsForm.JSON:
             return exact_text
-        known = self._remembered.get((call.name, exact_text))
-        if known is not None:
-            return known
-        text = canonical_text(normal_form(call.arguments, root, []))
-        if len(exact_text) <= _LONGEST_REMEMBERED:
-            if len(self._remembered) >= _MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[call.name, exact_text] = text
-        return text
+        key = (call.name, exact_text)
+        known = self._remembered.get(key)
+        if known is None:
+            known = canonical_text(normal_form(call.arguments, root, []))
+            _remember(self._remembered, key, known)
+        return known
+
+    def lines(self, call: TrajectoryCall) -> CallLines:
+        """What the keys take from a call."""
+        exact_text = self.exact_text(call)
+        key = (call.name, exact_text)
+        known = self._lines.get(key)
+        if known is None:
+            normal_text = self.normal_text(call, exact_text)
+            known = self._lines_with(call.name, call.form, exact_text, normal_text)
+            _remember(self._lines, key, known)
+        return known
+
+    def lines_of_text(self, name: str, form: ArgumentsForm, text: str) -> CallLines:
+        """The same for a call whose arguments are stored as canonical text.
+
+        The text is parsed only where a rule concerns the tool.
+        """
+        exact_text = normal_text = _exact_text(form, text)
+        root = self._roots.get(name)
+        if root is not None and form is ArgumentsForm.JSON:
+            normal_text = canonical_text(normal_form(value_of_text(text), root, []))
+        return self._lines_with(name, form, exact_text, normal_text)
+
+    def _lines_with(
+        self, name: str, form: ArgumentsForm, exact_text: str, normal_text: str
+    ) -> CallLines:
+        written = encode_basestring_ascii(name)
+        exact = f"{written}\t{exact_text}"
+        return CallLines(
+            name=written,
+            exact=exact,
+            normal=exact if normal_text is exact_text else f"{written}\t{normal_text}",
+            kind=self.kind_of(name),
+            is_recorded=form is not ArgumentsForm.ABSENT,
+        )
 
     def uses(self, call: TrajectoryCall) -> tuple[RuleUse, ...]:
         """The rules that apply to a call's arguments, in the order of their places."""
@@ -150,6 +186,16 @@ class CallTexts:
         if root is not None and call.form is ArgumentsForm.JSON:
             normal_form(call.arguments, root, uses)
         return tuple(uses)
+
+
+_Kept = TypeVar("_Kept")
+
+
+def _remember(memory: dict[tuple[str, str], _Kept], key: tuple[str, str], kept: _Kept) -> None:
+    if len(key[1]) <= _LONGEST_REMEMBERED:
+        if len(memory) >= _MOST_REMEMBERED:
+            memory.clear()
+        memory[key] = kept
 
 
 @lru_cache(maxsize=16)
@@ -178,47 +224,63 @@ def path_keys(
     the same rules and task.
     """
     known = call_texts(rules, task_id) if texts is None else texts
-    names: list[str] = []
-    exact: list[str] = []
-    normal: list[str] = []
-    effects: list[str] = []
-    kinds: list[ToolKind | None] = []  # None: a message
-    comparable = True
-    n_tool_calls = 0
-    for step in trajectory:
-        if isinstance(step, TrajectoryMessage):
-            for lines in (names, exact, normal):
-                lines.append(_MESSAGE_LINE)
-            kinds.append(None)
-            continue
-        n_tool_calls += 1
-        comparable = comparable and step.form is not ArgumentsForm.ABSENT
-        name = encode_basestring_ascii(step.name)
-        exact_text = known.exact_text(step)
-        normal_line = f"{name}\t{known.normal_text(step, exact_text)}"
-        kind = known.kind_of(step.name)
-        names.append(name)
-        exact.append(f"{name}\t{exact_text}")
-        normal.append(normal_line)
-        kinds.append(kind)
-        if kind is ToolKind.WRITE and step.outcome is CallOutcome.COMMITTED:
-            effects.append(normal_line)
+    return keys_of_lines(
+        [None if isinstance(step, TrajectoryMessage) else known.lines(step) for step in trajectory],
+        [
+            isinstance(step, TrajectoryCall) and step.outcome is CallOutcome.COMMITTED
+            for step in trajectory
+        ],
+        own=own,
+    )
+
+
+def keys_of_lines(
+    steps: Sequence[CallLines | None], committed: Sequence[bool], *, own: bytes = b""
+) -> PathKeys:
+    """The keys of a trajectory from the lines of its calls; None stands for a message.
+
+    `committed` says of each step whether it is a call that was committed.
+    """
+    calls = [step for step in steps if step is not None]
+    with_messages = len(calls) < len(steps)
+    comparable = all(call.is_recorded for call in calls)
     salt = () if comparable else (_NOT_RECORDED + own.hex(),)
-    reads_sorted = _reads_in_canonical_order(names, kinds)
+    names = [_MESSAGE_LINE if step is None else step.name for step in steps]
+    reads_sorted = _reads_in_canonical_order(
+        names, [None if step is None else step.kind for step in steps]
+    )
+    sequence = _key([call.name for call in calls])
+    equivalent = _key([call.normal for call in calls], salt)
+    exact = _key([call.exact for call in calls], salt)
+    reads_any_order = _key(_calls_only(reads_sorted))
+    if with_messages:
+        reads_any_order_msg, sequence_msg = _key(reads_sorted), _key(names)
+        equivalent_msg = _key([_MESSAGE_LINE if s is None else s.normal for s in steps], salt)
+        exact_msg = _key([_MESSAGE_LINE if s is None else s.exact for s in steps], salt)
+    else:
+        reads_any_order_msg, sequence_msg = reads_any_order, sequence
+        equivalent_msg, exact_msg = equivalent, exact
     return PathKeys(
-        tool_set=_key(sorted(set(_calls_only(names)))),
-        effects=_key(effects, salt),
-        reads_any_order=_key(_calls_only(reads_sorted)),
-        reads_any_order_msg=_key(reads_sorted),
-        sequence=_key(_calls_only(names)),
-        sequence_msg=_key(names),
-        equivalent=_key(_calls_only(normal), salt),
-        equivalent_msg=_key(normal, salt),
-        exact=_key(_calls_only(exact), salt),
-        exact_msg=_key(exact, salt),
+        tool_set=_key(sorted({call.name for call in calls})),
+        effects=_key(
+            [
+                step.normal
+                for step, is_committed in zip(steps, committed, strict=True)
+                if is_committed and step is not None and step.kind is ToolKind.WRITE
+            ],
+            salt,
+        ),
+        reads_any_order=reads_any_order,
+        reads_any_order_msg=reads_any_order_msg,
+        sequence=sequence,
+        sequence_msg=sequence_msg,
+        equivalent=equivalent,
+        equivalent_msg=equivalent_msg,
+        exact=exact,
+        exact_msg=exact_msg,
         comparable=comparable,
-        n_steps=len(trajectory),
-        n_tool_calls=n_tool_calls,
+        n_steps=len(steps),
+        n_tool_calls=len(calls),
     )
 
 
@@ -260,6 +322,19 @@ def _labels_by_message(
             last = step.step
         groups[-1].append(label)
     return groups
+
+
+def _exact_text(form: ArgumentsForm, text: str) -> str:
+    """The canonical text of arguments, marked by the form in which they were recorded."""
+    match form:
+        case ArgumentsForm.JSON:
+            return text
+        case ArgumentsForm.INVALID:
+            return "!" + text
+        case ArgumentsForm.ABSENT:
+            return _NOT_RECORDED
+        case _:
+            assert_never(form)
 
 
 def _calls_only(lines: list[str]) -> list[str]:

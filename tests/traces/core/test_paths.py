@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from traces.core.paths import (
     PathLevel,
     call_texts,
     differ_only_within_messages,
+    keys_of_lines,
     path_keys,
     step_labels,
 )
@@ -40,6 +43,18 @@ RULES = RuleSet(
     ),
 )
 MSG = TrajectoryMessage(9)
+KEY_FIELDS = (
+    "tool_set",
+    "effects",
+    "reads_any_order",
+    "reads_any_order_msg",
+    "sequence",
+    "sequence_msg",
+    "equivalent",
+    "equivalent_msg",
+    "exact",
+    "exact_msg",
+)
 CHAIN = (
     PathLevel.TOOL_SET,
     PathLevel.READS_ANY_ORDER,
@@ -223,8 +238,16 @@ def test_what_is_remembered_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         calls = (call("calculate", {"expression": f"{n}+0"}),)
         assert path_keys(calls, RULES, texts=texts) == path_keys(calls, RULES)
     assert 1 <= len(texts._remembered) <= 3
+    assert 1 <= len(texts._lines) <= 3
     path_keys((call("calculate", {"expression": "x" * 5000}),), RULES, texts=texts)
-    assert all(len(text) < 5000 for _, text in texts._remembered)
+    assert all(len(text) < 5000 for _, text in [*texts._remembered, *texts._lines])
+
+
+def test_the_normal_form_of_arguments_is_worked_out_once() -> None:
+    texts, made = CallTexts(RULES), call("calculate", {"expression": "1+1"})
+    first, second = (texts.normal_text(made, texts.exact_text(made)) for _ in range(2))
+    assert first is second
+    assert first == '{"expression":["arithmetic","2"]}'
 
 
 def test_uses_names_the_rules_of_a_call() -> None:
@@ -281,6 +304,62 @@ def test_each_level_refines_the_one_before_it(
                 for key in keys
             }
             assert len(parents) == len({child for child, _ in parents})
+
+
+def by_the_book(trial: Trajectory, rules: RuleSet, task_id: str | None, own: bytes) -> list[bytes]:
+    """The keys, one line a step, as the docstring of the module says them."""
+    texts, lines = CallTexts(rules, task_id), list[tuple[str, str, str, ToolKind | None, bool]]()
+    salt: tuple[str, ...] = ()
+    for step in trial:
+        if isinstance(step, TrajectoryMessage):
+            lines.append(("MSG", "MSG", "MSG", None, False))
+            continue
+        name, exact = json.dumps(step.name), texts.exact_text(step)
+        kind, committed = texts.kind_of(step.name), step.outcome is CallOutcome.COMMITTED
+        if step.form is ArgumentsForm.ABSENT:
+            salt = ("?" + own.hex(),)
+        normal = texts.normal_text(step, exact)
+        lines.append((name, f"{name}\t{exact}", f"{name}\t{normal}", kind, committed))
+    reads = list(lines)
+    stretch: list[int] = []
+    for at, line in enumerate([*lines, ("", "", "", ToolKind.WRITE, False)]):
+        if line[3] is ToolKind.READ:
+            stretch.append(at)
+        elif line[3] is not None:
+            for to, of in zip(stretch, sorted(stretch, key=lambda n: lines[n][0]), strict=True):
+                reads[to] = lines[of]
+            stretch = []
+    writes = [line[2] for line in lines if line[3] is ToolKind.WRITE and line[4]]
+    keys = [sorted({line[0] for line in lines if line[3]}), [*writes, *salt]]
+    for rows, column, end in ((reads, 0, ()), (lines, 0, ()), (lines, 2, salt), (lines, 1, salt)):
+        keys.append([*(row[column] for row in rows if row[3]), *end])
+        keys.append([*(row[column] for row in rows), *end])
+    return [blake2b("\n".join(key).encode(), digest_size=16).digest() for key in keys]
+
+
+@settings(max_examples=300)
+@given(trajectories(absent=True), rule_sets, st.sampled_from([None, "7"]), st.binary(max_size=3))
+def test_keys_are_those_of_the_book(
+    trial: Trajectory, rules: RuleSet, task_id: str | None, own: bytes
+) -> None:
+    keys = path_keys(trial, rules, task_id, own=own)
+    assert [getattr(keys, name) for name in KEY_FIELDS] == by_the_book(trial, rules, task_id, own)
+
+
+@settings(max_examples=300)
+@given(trajectories(absent=True), rule_sets, st.sampled_from([None, "7"]))
+def test_stored_texts_give_the_same_keys(
+    trial: Trajectory, rules: RuleSet, task_id: str | None
+) -> None:
+    texts = CallTexts(rules, task_id)
+    lines = [
+        texts.lines_of_text(step.name, step.form, step.arguments_text)
+        if isinstance(step, TrajectoryCall)
+        else None
+        for step in trial
+    ]
+    committed = [getattr(step, "outcome", None) is CallOutcome.COMMITTED for step in trial]
+    assert keys_of_lines(lines, committed, own=b"1") == path_keys(trial, rules, task_id, own=b"1")
 
 
 @given(trajectories(absent=True), rule_sets)
