@@ -197,6 +197,8 @@ def _rows(roots: list[_Branch], paths: Sequence[TakenPath]) -> Iterable[TreeRow 
 
 def _sum(counts: Iterable[BranchCounts]) -> BranchCounts:
     every = list(counts)
+    if len(every) == 1:
+        return every[0]
     return BranchCounts(
         sum(each.n_pass for each in every),
         sum(each.n_fail for each in every),

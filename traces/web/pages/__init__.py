@@ -52,6 +52,7 @@ from traces.web.pages.tasks import (
     TaskPage,
     TaskRow,
 )
+from traces.web.pages.tree import BarPart, BranchCounts, BranchRow, BranchTrial, TaskTreePage
 from traces.web.pages.trials import (
     Argument,
     Disposition,
@@ -76,6 +77,10 @@ __all__ = [
     "AlignedView",
     "Argument",
     "Badge",
+    "BarPart",
+    "BranchCounts",
+    "BranchRow",
+    "BranchTrial",
     "Chart",
     "Column",
     "ComparePage",
@@ -115,6 +120,7 @@ __all__ = [
     "TaskListPage",
     "TaskPage",
     "TaskRow",
+    "TaskTreePage",
     "TextBlock",
     "ToolKey",
     "TranscriptCall",
