@@ -8,7 +8,6 @@ later: a batch of records, its place in the ledger and the checkpoint are one tr
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 import uuid
@@ -17,10 +16,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from evalsite.common.locks import exclusive
 from evalsite.projections import decide_trials, refresh_figures
 from reviews.services.verdicts import (
     ArrivedTrial,
@@ -88,7 +88,7 @@ def process_upload(upload_id: int) -> None:
     Safe to call again at any time: a finished upload is left as it is, and of two workers at
     once one gives way. Raises what the database or the disk raises; the sweeper tries again.
     """
-    with _exclusive(upload_id) as is_mine:
+    with exclusive("evalsite.upload", upload_id) as is_mine:
         if not is_mine:
             return
         upload = Upload.objects.select_related("system__shown_rules", "release", "job").get(
@@ -104,25 +104,6 @@ def process_upload(upload_id: int) -> None:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})
         else:
             _end(upload, UploadState.DONE)
-
-
-@contextlib.contextmanager
-def _exclusive(upload_id: int) -> Iterator[bool]:
-    """A lock on the upload that a killed process cannot leave behind."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_lock(hashtextextended('evalsite.upload', %s))", [upload_id]
-        )
-        taken = bool(cursor.fetchone()[0])
-    try:
-        yield taken
-    finally:
-        if taken:
-            with contextlib.suppress(Exception), connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_advisory_unlock(hashtextextended('evalsite.upload', %s))",
-                    [upload_id],
-                )
 
 
 def _begin(upload: Upload) -> bool:

@@ -10,6 +10,9 @@ from django.db import transaction
 log = logging.getLogger("evalsite.hints")
 
 PROCESS_UPLOAD = "evalsite.process_upload"
+RECOMPUTE_RULES = "evalsite.recompute_rules"
+PREVIEW_RULES = "evalsite.preview_rules"
+SUGGEST_RULES = "evalsite.suggest_rules"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -22,9 +25,30 @@ def hint_upload(upload_id: int) -> None:
 
 def send_hint(upload_id: int) -> bool:
     """Send the hint now. False, with a line in the log, when the broker does not take it."""
+    return send_hint_of(PROCESS_UPLOAD, upload_id)
+
+
+def hint_recompute(rules_id: int) -> None:
+    """Tell a worker that path keys are to be worked out for an approved version; never fails."""
+    transaction.on_commit(lambda: send_hint_of(RECOMPUTE_RULES, rules_id), robust=True)
+
+
+def hint_preview(preview_id: int) -> None:
+    """Tell a worker that somebody waits to see what a change would do; never fails."""
+    transaction.on_commit(lambda: send_hint_of(PREVIEW_RULES, preview_id), robust=True)
+
+
+def hint_suggestions(rules_id: int) -> None:
+    """Tell a worker that suggestions on top of a version are asked for; never fails."""
+    transaction.on_commit(lambda: send_hint_of(SUGGEST_RULES, rules_id), robust=True)
+
+
+def send_hint_of(task: str, pk: int) -> bool:
+    """Send a hint to do a task on a row now; False when the broker does not take it."""
     try:
-        current_app.send_task(PROCESS_UPLOAD, args=[upload_id], retry=False)
+        current_app.send_task(task, args=[pk], retry=False)
     except Exception as error:  # noqa: BLE001 - each transport raises what its client raises
-        log.warning("hint not sent", extra={"upload_id": upload_id, "cause": type(error).__name__})
+        extra = {"task": task, "row": pk, "cause": type(error).__name__}
+        log.warning("hint not sent", extra=extra)
         return False
     return True
