@@ -64,7 +64,7 @@ _ARGUMENTS = {
         "Two calls match when they name the same tool and their arguments are equal.",
     ),
     ArgumentsMatch.RULES: (
-        "Arguments by the rules",
+        "By the rules",
         "Two calls match when they name the same tool and the argument rules make them equal.",
     ),
 }
@@ -402,10 +402,11 @@ def _row(
     n_bare = path.calls.n_not_comparable
     return MatchedRow(
         trial=pages.Link(
-            _trial_name(path.trial.label, path.trial.attempt, path.trial.release_name),
+            f"Trial {trial_label(path.trial.label, path.trial.attempt)}",
             at.trial(path.trial.uuid),
+            title=_trial_name(path.trial.label, path.trial.attempt, path.trial.release_name),
         ),
-        words=_more_words(path),
+        words=_row_words(path),
         n_pass=path.n_pass,
         n_fail=path.n_fail,
         n_unresolved=path.n_unresolved,
@@ -425,12 +426,13 @@ def _row(
     )
 
 
-def _more_words(path: MatchedPath) -> str:
-    if path.n_trials == 1:
-        return ""
-    more = f"and {path.n_trials - 1:,} more"
-    n_releases = len(path.release_pks)
-    return more if n_releases == 1 else f"{more}, {n_releases} releases"
+def _row_words(path: MatchedPath) -> str:
+    words = f"of {path.trial.release_name or NO_RELEASE}"
+    if path.n_trials > 1:
+        words += f", and {path.n_trials - 1:,} more"
+    if len(path.release_pks) > 1:
+        words += f" in {len(path.release_pks)} releases"
+    return words
 
 
 def _without_arguments(n: int) -> str:

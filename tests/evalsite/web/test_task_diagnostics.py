@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evalsite.web import task_diagnostics
 from reviews.models import AcceptedPath, AcceptedPathWithdrawal
-from tests.evalsite.web.test_task import calculates, use_rules
+from tests.evalsite.web.test_task import calculates, telecom, use_rules
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.visits import n_queries, root, visit
@@ -40,7 +40,7 @@ def marks(row: Any) -> str:
 
 
 def labels(page: Any) -> dict[str, str]:
-    return {row.trial.label: marks(row) for row in page.rows}
+    return {row.trial.title: marks(row) for row in page.rows}
 
 
 def accept(cast: Cast, label: str, number: int = 1) -> AcceptedPath:
@@ -97,13 +97,13 @@ def test_trials_are_matched_with_the_largest_passing_path(client: Client, known:
         *("Precision", "Recall", "Uses tool"),
     ]
     assert [
-        (row.trial.label, row.words, row.n_pass, row.n_fail, row.n_unresolved, row.n_calls)
+        (row.trial.title, row.words, row.n_pass, row.n_fail, row.n_unresolved, row.n_calls)
         for row in page.rows
     ] == [
-        ("Trial A0 of 1.0", "and 3 more", 3, 1, 0, 4),
-        ("Trial B of 1.0", "", 0, 1, 0, 4),
-        ("Trial C of 1.0", "", 1, 0, 0, 5),
-        ("Trial D of 1.0", "", 0, 0, 1, 3),
+        ("Trial A0 of 1.0", "of 1.0, and 3 more", 3, 1, 0, 4),
+        ("Trial B of 1.0", "of 1.0", 0, 1, 0, 4),
+        ("Trial C of 1.0", "of 1.0", 1, 0, 0, 5),
+        ("Trial D of 1.0", "of 1.0", 0, 0, 1, 3),
     ]
     assert [marks(row) for row in page.rows] == [
         "yes yes yes yes yes yes yes 4/4 4/4 yes",
@@ -161,7 +161,7 @@ def test_figures_say_how_passing_and_failing_trials_match(client: Client, known:
 
 def test_any_trial_may_be_the_reference(client: Client, known: Cast) -> None:
     first = visit(client, known.viewer, path_of(known.system))
-    address = next(row.reference_url for row in first.rows if row.trial.label == "Trial D of 1.0")
+    address = next(row.reference_url for row in first.rows if row.trial.title == "Trial D of 1.0")
     page = visit(client, known.viewer, address)
 
     assert (page.reference.name, page.reference.words) == ("Trial D of 1.0", "unresolved")
@@ -189,7 +189,7 @@ def test_first_accepted_path_in_force_is_the_reference(client: Client, known: Ca
     ]
     other = visit(client, known.viewer, path_of(known.system), reference=str(third.uuid))
     assert other.reference.name == "Accepted path 3"
-    assert [row.trial.label for row in other.rows if row.is_reference] == ["Trial A0 of 1.0"]
+    assert [row.trial.title for row in other.rows if row.is_reference] == ["Trial A0 of 1.0"]
 
 
 def test_a_release_is_looked_at_against_the_same_reference(client: Client, known: Cast) -> None:
@@ -208,17 +208,29 @@ def test_trials_of_several_releases_are_one_row(client: Client, known: Cast) -> 
     ingest(known.system, [record("t1", "A0", calls=calls(*ABCD))], release="2.0")
     page = visit(client, known.viewer, path_of(known.system))
 
-    assert page.rows[0].words == "and 4 more, 2 releases"
+    assert page.rows[0].words == "of 1.0, and 4 more in 2 releases"
 
 
 def test_a_version_is_looked_at_alone(client: Client, cast: Cast) -> None:
-    ingest(cast.system, [record("t1", 0, input="one"), record("t1", 1, input="two")])
-    page = visit(client, cast.viewer, path_of(cast.system))
-    first = visit(client, cast.viewer, path_of(cast.system), version="1")
+    ingest(cast.system, telecom((0, 1)), file_name="results.json")
+    ingest(cast.system, telecom((2,), reason="My phone is slow."), file_name="results.json")
+    task = Task.objects.get(system=cast.system)
+    path = path_of(cast.system, task.task_id)
+    page = visit(client, cast.viewer, path)
+    first = visit(client, cast.viewer, path, version="1")
 
-    assert sum(row.n_pass for row in page.rows) == 2
-    if page.versions:
-        assert sum(row.n_pass for row in first.rows) == 1
+    assert [notice.sentence for notice in page.notices] == [
+        "All 2 versions of this task are taken together here."
+    ]
+    assert sum(row.n_pass + row.n_fail for row in page.rows) == 3
+    assert sum(row.n_pass + row.n_fail for row in first.rows) == 2
+    assert [(choice.label, choice.is_current) for choice in first.versions] == [
+        ("All versions", False),
+        ("Version 2", False),
+        ("Version 1", True),
+    ]
+    assert "version 1" in first.facts
+    assert first.notices == ()
 
 
 def test_single_tool_use_is_of_the_tool_that_is_chosen(client: Client, known: Cast) -> None:
@@ -226,7 +238,7 @@ def test_single_tool_use_is_of_the_tool_that_is_chosen(client: Client, known: Ca
 
     assert [option.value for option in page.tools] == [*ABCD, "search_flights"]
     assert [option.value for option in page.tools if option.is_selected] == ["search_flights"]
-    assert [(row.trial.label[6], row.marks[-1].words) for row in page.rows] == [
+    assert [(row.trial.label.removeprefix("Trial ")[0], row.marks[-1].words) for row in page.rows] == [
         ("A", "no"),
         ("B", "no"),
         ("C", "yes"),
@@ -258,8 +270,8 @@ def test_messages_without_a_call_make_no_row_of_their_own(client: Client, cast: 
 
     assert page.reference.calls == "3 calls in 2 messages"
     assert [(row.n_pass, row.words, marks(row)) for row in page.rows] == [
-        (2, "and 1 more", "yes yes yes yes yes yes yes 3/3 3/3 yes"),
-        (1, "", "no yes yes yes yes yes yes 3/3 3/3 yes"),
+        (2, "of 1.0, and 1 more", "yes yes yes yes yes yes yes 3/3 3/3 yes"),
+        (1, "of 1.0", "no yes yes yes yes yes yes 3/3 3/3 yes"),
     ]
 
 

@@ -42,8 +42,8 @@ class MatchMark:
 class MatchedRow:
     """The trials that made the same calls, and how they match the reference."""
 
-    trial: Link  # the first one
-    words: str  # "and 11 more, 2 releases"
+    trial: Link  # the first one; its title has the release too
+    words: str  # "of 1.0, and 11 more in 2 releases"
     n_pass: int
     n_fail: int
     n_unresolved: int
