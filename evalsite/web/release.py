@@ -17,6 +17,7 @@ from traces.web import pages
 from traces.web.addresses import Addresses, address
 from traces.web.rows import counted_figures, facts_of, pretty, run_row
 from traces.web.shell import system_shell
+from traces.web.work_notices import work_notices
 
 
 @require_GET
@@ -61,6 +62,6 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
         record=pretty(row.details),
         runs=tuple(run_row(run, at) for run in runs.rows),
         tasks_url=address(at.tasks, {"release": row.uuid}),
-        notices=(*left_out, *more),
+        notices=(*work_notices(system.pk), *left_out, *more),
     )
     return render(request, "traces/release_detail.html", {"page": page})

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from evalsite.access import SystemRequest, in_system
+from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common import blobs
 from evalsite.common.formatting import counted, money_text
 from evalsite.common.shell import Choice, Crumb, Figure, Option
 from evalsite.web.estimates import estimate_text
+from evalsite.web.task_tabs import TaskTab, task_tabs
+from reviews.core.accepted_paths import GroupStanding, standing_of_group
 from reviews.core.estimators import pass_at_k, pass_hat_k
+from reviews.selectors.accepted import GroupFacts, GroupStandings, group_standings
 from traces.core.paths import PathLevel
 from traces.core.records import Disposition
 from traces.core.rules import RuleSet
@@ -39,11 +43,13 @@ from traces.selectors.task_detail import (
 from traces.selectors.trial_list import TrialFilter, TrialPage, listed_trials
 from traces.web import aligned, pages
 from traces.web.addresses import Addresses, Value, address
+from traces.web.aligned import PathMarks
 from traces.web.asking import number_in, pager_of, uuid_of
 from traces.web.levels import ChosenLevel, path_switches
 from traces.web.rows import rate_figure, trial_row
 from traces.web.shell import system_shell
 from traces.web.tool_names import tool_looks
+from traces.web.work_notices import work_notices
 
 MOST_OVERLAID = 12
 _LONGEST_TEXT = 600
@@ -117,6 +123,9 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
     chosen = asked.trials(found, system.shown_rules_id)
     summary = task_summary(chosen)
     groups, overlaid = _groups(chosen, asked)
+    standings = group_standings(
+        chosen, path_key=asked.chosen.key, keys=tuple(group.key for group in groups)
+    )
     rules = rules_of(system)
     layout = path_layout(
         aligned.members_of(groups),
@@ -139,7 +148,9 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
         rules_pk=system.shown_rules_id,
     )
     here = at.task(found.uuid)
-    shown = _aligned(layout, groups, overlaid, asked, summary, releases, at, here, rules)
+    form = at.accept(found.uuid) if request.access.may(Act.CONTRIBUTE) else ""
+    marks = _marks(groups, standings, releases, form, asked.chosen)
+    shown = _aligned(layout, groups, overlaid, asked, summary, releases, at, here, rules, marks)
     page = pages.TaskPage(
         shell=system_shell(request.access, section="Tasks"),
         crumbs=_crumbs(request, found, asked, at),
@@ -147,7 +158,18 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
         title=found.title,
         text=_text(found),
         facts=_facts(found, asked),
-        figures=_figures(summary, asked.chosen),
+        tabs=task_tabs(
+            at,
+            found.uuid,
+            current=TaskTab.PATHS,
+            values={**asked.chosen.values, **asked.filters},
+        ),
+        figures=_figures(
+            summary,
+            standings,
+            asked.chosen,
+            register=address(at.register(found.uuid), {**asked.chosen.values, **asked.filters}),
+        ),
         action=here,
         releases=tuple(
             Option(str(each.uuid), each.label, is_selected=each in asked.releases)
@@ -170,7 +192,7 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
         trials=_trial_rows(trials, groups, at),
         trials_pager=pager_of(trials, here, asked.values, place="#trials"),
         trials_words=_trials_words(summary),
-        notices=_notices(found, summary, asked),
+        notices=(*work_notices(system.pk), *_notices(found, summary, asked)),
         empty=None if groups else _empty(summary, asked, here),
     )
     return render(request, "traces/task_detail.html", {"page": page})
@@ -204,6 +226,7 @@ def _aligned(
     at: Addresses,
     here: str,
     rules: RuleSet,
+    marks: Mapping[UUID, PathMarks],
 ) -> pages.AlignedView:
     looks = tool_looks(layout.tools, rules)
     names = {release.pk: release.label for release in releases}
@@ -221,6 +244,7 @@ def _aligned(
             n_pass=summary.n_pass,
             picked=asked.picked,
             not_comparable=layout.not_comparable if rows is groups else (),
+            marks=marks if rows is groups else None,
         )
 
     n_paths = summary.paths_at(asked.chosen.key)
@@ -238,6 +262,50 @@ def _aligned(
             layout, n_more_overlaid=n_overlaid - sum(group.n_trials for group in overlaid)
         ),
     )
+
+
+def _marks(
+    groups: Sequence[GroupRow],
+    standings: GroupStandings,
+    releases: Sequence[ReleaseName],
+    form: str,
+    chosen: ChosenLevel,
+) -> dict[UUID, PathMarks]:
+    """What accepted paths, earlier releases and flags say of each path. `form` accepts paths."""
+    newest = next((r.label for r in releases if r.pk == standings.newest_release), "")
+    marks: dict[UUID, PathMarks] = {}
+    for group in groups:
+        facts = standings.groups[group.key]
+        standing = standing_of_group(
+            n_trials=facts.n_trials,
+            n_covered=facts.n_covered,
+            is_first_seen=standings.has_earlier and facts.first_release == standings.newest_release,
+        )
+        is_open = form and standing is not GroupStanding.ACCEPTED
+        values = {"trial": group.trials[0].uuid, **chosen.values}
+        marks[group.key] = PathMarks(
+            badges=(*_standing_badge(standing, newest), *_flag_badge(facts)),
+            accept_url=address(form, values) if is_open else "",
+        )
+    return marks
+
+
+def _standing_badge(standing: GroupStanding, newest: str) -> tuple[pages.Badge, ...]:
+    match standing:
+        case GroupStanding.ACCEPTED:
+            return (pages.Badge(standing.value, "pass"),)
+        case GroupStanding.PARTLY:
+            return (pages.Badge(standing.value, "working"),)
+        case GroupStanding.NEW:
+            return (pages.Badge(f"new in {newest}", "unresolved"),)
+        case GroupStanding.NOT_ACCEPTED:
+            return ()
+        case _:
+            assert_never(standing)
+
+
+def _flag_badge(facts: GroupFacts) -> tuple[pages.Badge, ...]:
+    return (pages.Badge(f"flagged {facts.n_flagged:,}", "fail"),) if facts.n_flagged else ()
 
 
 def _aligned_words(asked: _Asked, n_paths: int, last: int) -> str:
@@ -312,7 +380,9 @@ def _facts(task: TaskDetail, asked: _Asked) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _figures(summary: TaskSummary, chosen: ChosenLevel) -> tuple[Figure, ...]:
+def _figures(
+    summary: TaskSummary, standings: GroupStandings, chosen: ChosenLevel, *, register: str
+) -> tuple[Figure, ...]:
     n_graded, n_pass = summary.n_graded, summary.n_pass
     figures = [
         Figure(
@@ -357,6 +427,12 @@ def _figures(summary: TaskSummary, chosen: ChosenLevel) -> tuple[Figure, ...]:
             f"{summary.paths_at(chosen.key):,}",
             detail=chosen.words(summary.paths_at(chosen.key)).partition(" ")[2],
             help="Distinct paths of the passing trials at the chosen level.",
+        ),
+        Figure(
+            "Accepted paths",
+            f"{standings.n_accepted:,} of {standings.n_paths:,}",
+            help="Paths here whose trials are all covered by accepted paths of the task.",
+            href=register,
         ),
     ]
     return tuple(figures)

@@ -38,6 +38,7 @@ from traces.web.asking import number_in, pager_of, text_in, uuid_of
 from traces.web.levels import ChosenLevel, path_switches
 from traces.web.rows import rate_figure
 from traces.web.shell import system_shell
+from traces.web.work_notices import work_notices
 
 _SPLITS = {
     Split.TUNING.value: "tuning",
@@ -176,7 +177,7 @@ def task_list(request: SystemRequest) -> HttpResponse:
         words=counted(totals.n_tasks + totals.n_tasks_tuning, "task"),
         pager=pager_of(found, at.tasks, asked.values),
         charts=_charts(found.rows, totals, hat, asked.chosen),
-        notices=_notices(totals),
+        notices=(*work_notices(system.pk), *_notices(totals)),
         empty=None if found.rows else _empty(asked, access, at),
     )
     return render(request, "traces/task_list.html", {"page": page})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from django.db import connection
 from traces.core.canonical import canonical_text, value_of_text
 from traces.core.pointers import escaped
 from traces.core.values import Json
-from traces.models import Task
+from traces.models import Task, Tool
 
 MOST_TOOLS = 500
 MOST_COUNTED = 1_000
@@ -43,6 +43,12 @@ def seen_tools(system_id: int, *, n: int = MOST_TOOLS) -> tuple[SeenTool, ...]:
             [MOST_COUNTED, system_id, n],
         )
         return tuple(SeenTool(*row) for row in cursor.fetchall())
+
+
+def known_tool(system_id: int, names: Iterable[str]) -> str:
+    """The first of some names that a stored trace of the system knows as a tool; else ""."""
+    rows = Tool.objects.filter(system_id=system_id, name__in=list(names)).order_by("pk")
+    return rows.values_list("name", flat=True).first() or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +156,11 @@ def task_names(system_id: int, *, n: int = MOST_TASKS) -> tuple[TaskName, ...]:
 def task_name(system_id: int, task: UUID) -> TaskName | None:
     """The task of that address in the system; None when there is none."""
     row = Task.objects.filter(system_id=system_id, uuid=task).values_list("uuid", "task_id").first()
+    return TaskName(*row) if row else None
+
+
+def task_named(system_id: int, task_id: str) -> TaskName | None:
+    """The task of that id in the system; None when there is none."""
+    rows = Task.objects.filter(system_id=system_id, task_id=task_id)
+    row = rows.values_list("uuid", "task_id").first()
     return TaskName(*row) if row else None

@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from evalsite.access import SystemRequest, in_system
+from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import counted
 from evalsite.common.shell import Crumb, Option
 from traces.core.comparison import (
@@ -32,6 +32,7 @@ from traces.core.trajectory import (
     TrajectoryMessage,
 )
 from traces.selectors.releases import NO_RELEASE, release_names
+from traces.selectors.rule_choices import rule_argument
 from traces.selectors.rules import rules_of
 from traces.selectors.task_detail import (
     ChosenTrials,
@@ -57,6 +58,7 @@ from traces.web.levels import ChosenLevel, path_switches
 from traces.web.rows import STATES, trial_label
 from traces.web.shell import system_shell
 from traces.web.tool_names import ToolLook, tool_looks
+from traces.web.work_notices import work_notices
 
 MOST_ROWS = 400
 MOST_PATHS = 500
@@ -64,6 +66,8 @@ LISTED_PATHS = 40
 LISTED_TRIALS = 60
 _LONGEST_VALUE = 300
 _MOST_ARGUMENTS = 40
+_MOST_RULES = 3  # links for one argument that differs in several places
+_LONGEST_CARRIED = 1_500  # characters of two values in an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,8 @@ def task_compare(request: SystemRequest, task: UUID) -> HttpResponse:
         ),
         rules,
     )
-    rows = _rows(comparison, left, right, looks, at, asked.chosen)
+    maker = _RuleMaker(at, found.uuid) if request.access.may(Act.CONTRIBUTE) else None
+    rows = _rows(comparison, left, right, looks, at, asked.chosen, maker)
     others = listed_trials(TrialFilter(system.pk, task_pk=found.pk), n=LISTED_TRIALS)
     here = at.compare(found.uuid)
     switches = _switches(asked, left, right, here)
@@ -132,6 +137,7 @@ def task_compare(request: SystemRequest, task: UUID) -> HttpResponse:
         right=_side(right, groups, others.rows, at),
         swap_url=address(here, {**asked.values, "side": [right.value, left.value]}),
         stretches=_stretches(rows),
+        notices=work_notices(system.pk),
         note=_note(comparison),
     )
     return render(request, "traces/compare.html", {"page": page})
@@ -310,13 +316,14 @@ def _rows(
     looks: Mapping[str, ToolLook],
     at: Addresses,
     chosen: ChosenLevel,
+    maker: _RuleMaker | None,
 ) -> list[pages.ComparedRow]:
     first = comparison.divergence.row if comparison.divergence else None
     return [
         pages.ComparedRow(
             number=number + 1,
             left=_step(left, pair.left, pair, looks, at, is_left=True),
-            right=_step(right, pair.right, pair, looks, at, is_left=False),
+            right=_step(right, pair.right, pair, looks, at, is_left=False, maker=maker),
             is_equal=_is_equal(pair, chosen),
             is_first_divergence=number == first,
         )
@@ -338,6 +345,7 @@ def _step(
     at: Addresses,
     *,
     is_left: bool,
+    maker: _RuleMaker | None = None,
 ) -> pages.ComparedStep | None:
     if index is None:
         return None
@@ -353,7 +361,7 @@ def _step(
         name=step.name,
         colour=look.colour,
         kind=look.kind,
-        arguments=_arguments(step, pair.differences, is_left=is_left),
+        arguments=_arguments(step, pair.differences, is_left=is_left, maker=maker),
         is_rejected=step.outcome is CallOutcome.REJECTED,
         note=note,
         href=href,
@@ -362,7 +370,11 @@ def _step(
 
 
 def _arguments(
-    call: TrajectoryCall, differences: Sequence[ArgumentDifference], *, is_left: bool
+    call: TrajectoryCall,
+    differences: Sequence[ArgumentDifference],
+    *,
+    is_left: bool,
+    maker: _RuleMaker | None,
 ) -> tuple[pages.ComparedArgument, ...]:
     if call.form is ArgumentsForm.ABSENT:
         return ()
@@ -377,12 +389,19 @@ def _arguments(
     by_member: dict[str, list[ArgumentDifference]] = {}
     for difference in differences:
         by_member.setdefault(_member_of(difference.path), []).append(difference)
+    links = {name: maker.links(call, found) if maker else () for name, found in by_member.items()}
     shown = [
-        _argument(name, shown_json(value), by_member.get(name, ()))
+        _argument(name, shown_json(value), by_member.get(name, ()), links.get(name, ()))
         for name, value in list(call.arguments.items())[:_MOST_ARGUMENTS]
     ]
     absent = [
-        pages.ComparedArgument(name, "absent", is_different=found[0].rule is None, note=_by(found))
+        pages.ComparedArgument(
+            name,
+            "absent",
+            is_different=found[0].rule is None,
+            note=_by(found),
+            rules=links[name],
+        )
         for name, found in by_member.items()
         if name not in call.arguments and (found[0].left if is_left else found[0].right) is None
     ]
@@ -390,14 +409,45 @@ def _arguments(
 
 
 def _argument(
-    name: str, value: str, differences: Sequence[ArgumentDifference]
+    name: str,
+    value: str,
+    differences: Sequence[ArgumentDifference],
+    rules: tuple[pages.Link, ...],
 ) -> pages.ComparedArgument:
     return pages.ComparedArgument(
         name,
         _short(value),
         is_different=any(difference.rule is None for difference in differences),
         note=_by(differences),
+        rules=rules,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleMaker:
+    """Leads from a difference to the form that makes a rule of it."""
+
+    at: Addresses
+    task: UUID
+
+    def links(
+        self, call: TrajectoryCall, differences: Sequence[ArgumentDifference]
+    ) -> tuple[pages.Link, ...]:
+        """One link for each argument that differs without a rule, as a rule names it."""
+        chosen: dict[str, ArgumentDifference] = {}
+        for each in differences:
+            if each.rule is None and len(chosen) < _MOST_RULES:
+                chosen.setdefault(rule_argument(call.arguments, each.path), each)
+        return tuple(
+            pages.Link(each.name, self._href(call.name, argument, each))
+            for argument, each in chosen.items()
+        )
+
+    def _href(self, tool: str, argument: str, each: ArgumentDifference) -> str:
+        values: dict[str, Value] = {"tool": tool, "argument": argument, "near": self.task}
+        if len(each.left or "") + len(each.right or "") <= _LONGEST_CARRIED:
+            values |= {"left": each.left, "right": each.right}
+        return address(self.at.rule_form, values)
 
 
 def _by(differences: Sequence[ArgumentDifference]) -> str:

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from traces.web import compare, releases, rules, runs, systems, trials, uploads
+from traces.web import (
+    compare,
+    releases,
+    rule_editing,
+    rule_previews,
+    rule_versions,
+    rules,
+    runs,
+    systems,
+    trials,
+    uploads,
+)
 
 urlpatterns = [
     path("", systems.system_list, name="system-list"),
@@ -17,35 +28,35 @@ urlpatterns = [
     path("systems/<slug:slug>/runs/<uuid:run>/", runs.run_detail, name="run-detail"),
     path("systems/<slug:slug>/releases/", releases.release_list, name="release-list"),
     path("systems/<slug:slug>/rules/", rules.rules_page, name="rules"),
-    path("systems/<slug:slug>/rules/edit/", rules.rule_form, name="rule-form"),
+    path("systems/<slug:slug>/rules/edit/", rule_editing.rule_form, name="rule-form"),
     path(
         "systems/<slug:slug>/rules/previews/<uuid:preview>/",
-        rules.rules_preview,
+        rule_previews.rules_preview,
         name="rules-preview",
     ),
     path(
         "systems/<slug:slug>/rules/previews/<uuid:preview>/propose",
-        rules.rules_propose,
+        rule_previews.rules_propose,
         name="rules-propose",
     ),
     path(
         "systems/<slug:slug>/rules/versions/<int:number>/",
-        rules.rules_version,
+        rule_versions.rules_version,
         name="rules-version",
     ),
     path(
         "systems/<slug:slug>/rules/versions/<int:number>/decide",
-        rules.rules_decide,
+        rule_versions.rules_decide,
         name="rules-decide",
     ),
     path(
         "systems/<slug:slug>/rules/versions/<int:number>/withdraw",
-        rules.rules_withdraw,
+        rule_versions.rules_withdraw,
         name="rules-withdraw",
     ),
     path(
         "systems/<slug:slug>/rules/versions/<int:number>/work",
-        rules.rules_work,
+        rule_versions.rules_work,
         name="rules-work",
     ),
     path("systems/<slug:slug>/rules/suggest", rules.rules_suggest, name="rules-suggest"),

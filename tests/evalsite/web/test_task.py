@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from reviews.models import Flag, FlagCode
+from tests.support.accepted import accept
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.visits import n_queries, root, visit
+from traces.core.paths import PathLevel
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, RuleSet
 from traces.core.trajectory import ToolKind
@@ -83,6 +87,7 @@ def test_paths_are_named_from_the_one_with_most_trials_on(client: Client, cast: 
         "pass^4": "0.00",
         "Cost per success": "-",
         "Passing paths": "2",
+        "Accepted paths": "0 of 2",
     }
 
 
@@ -248,6 +253,77 @@ def test_no_passing_trial_offers_the_others(client: Client, cast: Cast) -> None:
     assert [g.name for g in shown.aligned.overlaid] == ["Trial 0"]
 
 
+def badges(page: Any) -> list[tuple[int, list[str]]]:
+    return [(g.n_trials, [badge.label for badge in g.badges]) for g in page.aligned.groups]
+
+
+def test_paths_say_whether_they_are_accepted_new_or_flagged(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [record("t1", 0, calls=calculates("1")), record("t1", 1, calls=(("old", {}),))],
+    )
+    first = visit(client, cast.viewer, task_path(cast.system))
+    accept(cast, level=PathLevel.EXACT)
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=calculates("1")),
+            record("t1", 1, calls=calculates("2")),
+            record("t1", 2, calls=(("new", {}),)),
+        ],
+        release="2.0",
+    )
+    Flag.objects.create(
+        system=cast.system,
+        trial=Trial.objects.get(label="2"),
+        code=FlagCode.PERSON.value,
+        key=uuid.uuid4(),
+        reason="look",
+        by=cast.viewer,
+        raised_at=timezone.now(),
+    )
+    second = Release.objects.get(name="2.0")
+    page = visit(client, cast.viewer, task_path(cast.system))
+    chosen = visit(client, cast.viewer, task_path(cast.system), release=str(second.uuid))
+    exact = visit(client, cast.viewer, task_path(cast.system), level="exact")
+    (figure,) = [figure for figure in exact.figures if figure.label == "Accepted paths"]
+
+    assert badges(first) == [(1, []), (1, [])]
+    assert badges(page) == [
+        (3, ["partly accepted"]),
+        (1, []),
+        (1, ["new in 2.0", "flagged 1"]),
+    ]
+    assert badges(chosen) == [(2, ["partly accepted"]), (1, ["new in 2.0", "flagged 1"])]
+    assert badges(exact) == [
+        (2, ["accepted"]),
+        (1, []),
+        (1, ["new in 2.0"]),
+        (1, ["new in 2.0", "flagged 1"]),
+    ]
+    assert figure.value == "1 of 4"
+    assert "level=exact" in figure.href
+    (tab,) = [tab for tab in chosen.tabs if tab.label == "Accepted paths"]
+    assert f"release={second.uuid}" in tab.href
+
+
+def test_an_engineer_gets_to_accept_what_is_not_accepted(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0), record("t1", 1, calls=(("x", {}),))])
+    accept(cast)
+    page = visit(client, cast.engineer, task_path(cast.system), level="exact", messages="1")
+    viewed = visit(client, cast.viewer, task_path(cast.system))
+    trial = Trial.objects.get(label="1")
+
+    assert [g.accept_url for g in page.aligned.groups] == [
+        "",
+        f"{task_path(cast.system)}accept/?trial={trial.uuid}&level=exact&messages=1",
+    ]
+    assert visit(client, cast.engineer, page.aligned.groups[1].accept_url).level == (
+        "Exact, with messages"
+    )
+    assert [g.accept_url for g in viewed.aligned.groups] == ["", ""]
+
+
 def test_query_count_of_a_task_does_not_grow(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0)])
     client.force_login(cast.viewer)
@@ -259,8 +335,8 @@ def test_query_count_of_a_task_does_not_grow(client: Client, cast: Cast) -> None
         release="2.0",
     )
 
-    assert (one, n_queries(client, path)) == (13, 13)
-    assert n_queries(client, path) == 10  # the layout is remembered
+    assert (one, n_queries(client, path)) == (14, 14)
+    assert n_queries(client, path) == 11  # the layout is remembered
 
 
 def test_a_task_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evalsite.common.shell import Choice, Crumb, Option, Shell
+from traces.web.pages.parts import Link, Notice
 from traces.web.pages.tasks import Hidden
 
 
@@ -16,6 +17,7 @@ class ComparedArgument:
     value: str  # as JSON text, shortened
     is_different: bool = False
     note: str = ""  # 'also "600 * 2" in 2 trials', 'equal by rule arithmetic value'
+    rules: tuple[Link, ...] = ()  # to the form that makes a rule of the difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +92,5 @@ class ComparePage:
     right: ComparedSide
     swap_url: str
     stretches: tuple[ComparedStretch, ...]
+    notices: tuple[Notice, ...] = ()
     note: str = ""  # such as: cut after 400 steps
