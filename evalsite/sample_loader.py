@@ -1,4 +1,6 @@
-"""The sample evidence that ships with the project: two systems and the people of the demo.
+"""The sample evidence that ships with the project: three systems and the people of the demo.
+
+Two are real and lie in files below `sample/`; the third is made up and generated (`refund_desk`).
 
 Loading goes the ordinary way in. It may be killed at any moment: the next load finishes it, and a
 finished one is left as it is.
@@ -6,7 +8,7 @@ finished one is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,12 +17,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.pipeline import process_upload
+from evalsite.refund_desk import TASKS, TOOL_KINDS, DeclaredRun, MadeUpRelease, MadeUpTask, releases
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore, RuleSet
 from traces.core.trajectory import ToolKind
-from traces.models import Door, Role, RulesVersion, System, Upload, UploadState, User
+from traces.models import Door, Role, RulesVersion, System, Task, Upload, UploadState, User
 from traces.services.acceptance import Offer, Refusal, accept_upload, file_chunks
 from traces.services.people import create_system, set_member
+from traces.services.work import declare_run, release_named, tasks_named
 
 FOLDER: Final = Path(__file__).resolve().parent / "sample"
 DEMO_ROLES: Final = (Role.ENGINEER, Role.REVIEWER, Role.OWNER, Role.VIEWER)
@@ -69,19 +73,53 @@ AIRLINE_RULES: Final = RuleSet(
 )
 
 
+MADE_UP_RULES: Final = RuleSet(tool_kinds=TOOL_KINDS)
+"""Kinds of tools only: which arguments are the same is left to be found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One upload of a sample: what it is of, and where its bytes come from."""
+
+    release: str
+    name: str  # below the sample folder, or as if it lay there
+    chunks: Callable[[], Iterable[bytes]]
+
+    @property
+    def key(self) -> str:
+        return f"sample:{self.name}"
+
+
+def _stored(release: str, path: str) -> _Part:
+    """A file below the sample folder."""
+    return _Part(release, path, lambda: file_chunks(FOLDER / path))
+
+
+def _generated(release: MadeUpRelease) -> _Part:
+    """The lines of a made-up release."""
+    return _Part(release.name, f"refund_desk/{release.name}.jsonl", lambda: release.lines)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """One system of the sample, with the releases that its files are of."""
+    """One system of the sample, with what is uploaded to it."""
 
     slug: str
     name: str
     description: str
     source_note: str
-    files: tuple[tuple[str, str], ...]  # release, path below the sample folder
+    rules: RuleSet
+    reason: str  # for the rules
+    parts: tuple[_Part, ...]
+    tasks: tuple[MadeUpTask, ...] = ()  # named as no file of the sample does it
+    runs: tuple[tuple[str, DeclaredRun], ...] = ()  # release; declared before the trials come
 
 
+_KINDS_AND_WORDING: Final = (
+    "Kinds of the airline's tools, and where the wording of an argument is free."
+)
 _JUDGES: Final = tuple(
-    ("azure-gpt-4o", f"tau2_airline/judges/airline.summary.{name}_v1.json.gz")
+    _stored("azure-gpt-4o", f"tau2_airline/judges/airline.summary.{name}_v1.json.gz")
     for name in (
         "customer_outcome",
         "policy_chain_of_thought",
@@ -89,6 +127,7 @@ _JUDGES: Final = tuple(
         "quick_triage",
     )
 )
+_MADE_UP: Final = releases()
 SAMPLES: Final = (
     _Sample(
         slug="tau2-airline",
@@ -99,9 +138,11 @@ SAMPLES: Final = (
             "submissions and pull requests), MIT licence, copyright Sierra; "
             "commits and checksums in evalsite/sample/tau2_airline/SOURCE.txt."
         ),
-        files=(
+        rules=AIRLINE_RULES,
+        reason=_KINDS_AND_WORDING,
+        parts=(
             *(
-                (release, f"tau2_airline/{release}.json.gz")
+                _stored(release, f"tau2_airline/{release}.json.gz")
                 for release in (
                     "azure-gpt-4o",
                     "button_claude-opus-4-6",
@@ -114,6 +155,24 @@ SAMPLES: Final = (
         ),
     ),
     _Sample(
+        slug="refund-desk",
+        name="Refund desk (made up)",
+        description=(
+            "Made up: a service desk for refunds, subscriptions, bookings and account data. Two "
+            "releases, 13 tasks in four families, five trials each; no agent ran."
+        ),
+        source_note=(
+            "Made up by a program of this project (evalsite/refund_desk) with a fixed seed: people, "
+            "orders, tickets, judges and verdicts are invented. It shows what real samples do not "
+            "hold: recorded states, facts, injected faults, disputed and broken verdicts."
+        ),
+        rules=MADE_UP_RULES,
+        reason="Kinds of the desk's tools.",
+        parts=tuple(_generated(release) for release in _MADE_UP),
+        tasks=TASKS,
+        runs=tuple((release.name, run) for release in _MADE_UP for run in release.runs),
+    ),
+    _Sample(
         slug="tau-bench-airline",
         name="tau-bench airline",
         description="An airline's service agent: gpt-4o on tasks 0 to 24, four trials each.",
@@ -122,7 +181,9 @@ SAMPLES: Final = (
             "copyright Sierra; commit and checksum in "
             "evalsite/sample/tau_bench_airline/SOURCE.txt."
         ),
-        files=(("gpt-4o", "tau_bench_airline/gpt-4o-airline.tasks00-24.json.gz"),),
+        rules=AIRLINE_RULES,
+        reason=_KINDS_AND_WORDING,
+        parts=(_stored("gpt-4o", "tau_bench_airline/gpt-4o-airline.tasks00-24.json.gz"),),
     ),
 )
 
@@ -137,11 +198,11 @@ def load_sample(progress: Callable[[str], None]) -> None:
     for sample in SAMPLES:
         system = _system(sample, people)
         done = _finished(system)
-        for release, path in sample.files:
-            if _key(path) in done:
+        for part in sample.parts:
+            if part.key in done:
                 continue
-            progress(f"{sample.name}: {Path(path).name}")
-            process_upload(_upload(system, release, path, people[Role.ENGINEER]).pk)
+            progress(f"{sample.name}: {Path(part.name).name}")
+            process_upload(_upload(system, part, people[Role.ENGINEER]).pk)
 
 
 def _people() -> dict[Role, User]:
@@ -160,7 +221,7 @@ def _people() -> dict[Role, User]:
 
 @transaction.atomic
 def _system(sample: _Sample, people: dict[Role, User]) -> System:
-    """The system with its rules and members, made whole or not at all."""
+    """The system with its members, rules, tasks and declared runs, made whole or not at all."""
     if system := System.objects.filter(slug=sample.slug).first():
         return system
     system = create_system(sample.name, slug=sample.slug, by=people[Role.OWNER])
@@ -170,16 +231,30 @@ def _system(sample: _Sample, people: dict[Role, User]) -> System:
     system.shown_rules = RulesVersion.objects.create(
         system=system,
         number=2,
-        document=rule_set_document(AIRLINE_RULES),
-        reason="Kinds of the airline's tools, and where the wording of an argument is free.",
+        document=rule_set_document(sample.rules),
+        reason=sample.reason,
         created_by=people[Role.ENGINEER],
     )
     system.save(update_fields=["description", "source_note", "shown_rules"])
+    _name_tasks(system, sample.tasks)
+    for release, run in sample.runs:
+        declare_run(
+            release_named(system, release, by=people[Role.ENGINEER]),
+            run.name,
+            trials=run.trials,
+            task_ids=run.task_ids,
+            by=people[Role.ENGINEER],
+            now=timezone.now(),
+        )
     return system
 
 
-def _key(path: str) -> str:
-    return f"sample:{path}"
+def _name_tasks(system: System, named: tuple[MadeUpTask, ...]) -> None:
+    tasks = tasks_named(system, [one.task_id for one in named])
+    for one in named:
+        task = tasks[one.task_id]
+        task.title, task.family, task.split = one.title, one.family, one.split
+    Task.objects.bulk_update(tasks.values(), ["title", "family", "split"])
 
 
 def _finished(system: System) -> set[str | None]:
@@ -188,21 +263,21 @@ def _finished(system: System) -> set[str | None]:
     return set(rows.values_list("idempotency_key", flat=True))
 
 
-def _upload(system: System, release: str, path: str, by: User) -> Upload:
-    if earlier := Upload.objects.filter(system=system, idempotency_key=_key(path)).first():
+def _upload(system: System, part: _Part, by: User) -> Upload:
+    if earlier := Upload.objects.filter(system=system, idempotency_key=part.key).first():
         return earlier
     outcome = accept_upload(
-        file_chunks(FOLDER / path),
+        part.chunks(),
         Offer(
             system=system,
             door=Door.SAMPLE,
             by=by,
-            file_name=Path(path).name,
-            release=release,
-            idempotency_key=_key(path),
+            file_name=Path(part.name).name,
+            release=part.release,
+            idempotency_key=part.key,
         ),
         now=timezone.now(),
     )
     if isinstance(outcome, Refusal):
-        raise SampleError(f"{path}: {outcome.sentence}")
+        raise SampleError(f"{part.name}: {outcome.sentence}")
     return outcome

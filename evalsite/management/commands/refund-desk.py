@@ -1,0 +1,38 @@
+"""`manage.py refund-desk`: the made-up trials of one release, as they are loaded by `up`."""
+
+# ruff: noqa: N999 - the command has a dash
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+
+from evalsite.refund_desk import releases
+
+
+class Command(BaseCommand):
+    """Writes the native records of a release of the made-up refund desk."""
+
+    help = "Print the made-up trials of the refund desk as JSON Lines: the same bytes each time."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which release, and where to."""
+        names = [release.name for release in releases()]
+        parser.add_argument("release", choices=names, help="the release whose trials are printed")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="else to standard output")
+
+    def handle(self, *args: Any, release: str, out: Path | None, **options: Any) -> None:
+        """Write the lines."""
+        lines = next(one.lines for one in releases() if one.name == release)
+        data = b"".join(lines)
+        if out is None:
+            sys.stdout.buffer.write(data)
+            return
+        try:
+            out.write_bytes(data)
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
+        self.stdout.write(f"{len(lines)} made-up trials of {release}, {len(data)} bytes: {out}")
