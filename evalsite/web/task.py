@@ -275,14 +275,16 @@ def _marks(
     newest = next((r.label for r in releases if r.pk == standings.newest_release), "")
     marks: dict[UUID, PathMarks] = {}
     for group in groups:
-        facts = standings.groups[group.key]
+        facts = standings.groups.get(group.key)
+        if facts is None:  # its trials changed between two queries
+            continue
         standing = standing_of_group(
             n_trials=facts.n_trials,
             n_covered=facts.n_covered,
             is_first_seen=standings.has_earlier and facts.first_release == standings.newest_release,
         )
         is_open = form and standing is not GroupStanding.ACCEPTED
-        values = {"trial": group.trials[0].uuid, **chosen.values}
+        values: dict[str, Value] = {"trial": group.trials[0].uuid, **chosen.values}
         marks[group.key] = PathMarks(
             badges=(*_standing_badge(standing, newest), *_flag_badge(facts)),
             accept_url=address(form, values) if is_open else "",

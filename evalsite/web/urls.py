@@ -6,6 +6,7 @@ from evalsite.web import (
     accepted,
     exports,
     flags,
+    path_accept,
     release,
     task,
     task_diagnostics,
@@ -29,7 +30,9 @@ urlpatterns = [
         accepted.accepted_paths,
         name="accepted-paths",
     ),
-    path("systems/<slug:slug>/tasks/<uuid:task>/accept/", accepted.path_accept, name="path-accept"),
+    path(
+        "systems/<slug:slug>/tasks/<uuid:task>/accept/", path_accept.path_accept, name="path-accept"
+    ),
     path(
         "systems/<slug:slug>/tasks/<uuid:task>/accepted/<uuid:path>/withdraw/",
         accepted.path_withdraw,

@@ -167,6 +167,15 @@ ORDER BY release_id DESC
 """
 
 
+def accepted_path(system_pk: int, task: UUID, path: UUID) -> AcceptedPath | None:
+    """The accepted path of that address; None when the task of the system has none."""
+    return (
+        AcceptedPath.objects.select_related("task")
+        .filter(uuid=path, task__uuid=task, task__system=system_pk)
+        .first()
+    )
+
+
 def _acceptances(task_pk: int) -> Iterable[AcceptedPath]:
     return (
         AcceptedPath.objects.filter(task=task_pk)

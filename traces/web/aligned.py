@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
 
 from evalsite.common.formatting import counted
 from traces.core.rules import RuleKind
@@ -25,6 +27,14 @@ RULE_NAMES = {
     RuleKind.DEFAULT: "default value",
     RuleKind.ALIAS: "declared equal",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PathMarks:
+    """What is known of a path beside its trials."""
+
+    badges: tuple[pages.Badge, ...] = ()
+    accept_url: str = ""  # the form that accepts it
 
 
 def path_name(rank: int) -> str:
@@ -57,8 +67,9 @@ def path_groups(
     n_pass: int,
     picked: frozenset[str],
     not_comparable: Sequence[bool] = (),
+    marks: Mapping[UUID, PathMarks] | None = None,
 ) -> tuple[pages.PathGroup, ...]:
-    """Groups with their cells, in the order given."""
+    """Groups with their cells, in the order given; `marks` by key of their paths."""
     comparable = [*not_comparable, *[False] * (len(groups) - len(not_comparable))]
     return tuple(
         pages.PathGroup(
@@ -80,14 +91,17 @@ def path_groups(
             finer=_finer(group, chosen),
             n_tool_calls=group.n_tool_calls,
             cost_usd=group.cost_median,
-            cells=tuple(None if step is None else _cell(step, looks, at, group) for step in row),
+            cells=path_cells(row, looks, trial=at.trial(group.trials[0].uuid)),
             note="A call was recorded without its arguments: it is a path of its own where "
             "arguments count."
             if lacks
             else "",
+            badges=mark.badges,
+            accept_url=mark.accept_url,
             is_picked=group_key(group) in picked,
         )
         for group, row, lacks in zip(groups, rows, comparable, strict=True)
+        for mark in [(marks or {}).get(group.key, PathMarks())]
     )
 
 
@@ -103,10 +117,15 @@ def _finer(group: GroupRow, chosen: ChosenLevel) -> str:
     return "" if chosen.level.value == "exact" else counted(group.n_finer, "exact path")
 
 
-def _cell(
-    step: LaidStep, looks: Mapping[str, ToolLook], at: Addresses, group: GroupRow
-) -> pages.PathCell:
-    href = f"{at.trial(group.trials[0].uuid)}?agent={step.agent_message}"
+def path_cells(
+    row: Sequence[LaidStep | None], looks: Mapping[str, ToolLook], *, trial: str
+) -> tuple[pages.PathCell | None, ...]:
+    """The steps of a path in their columns. `trial` is the address of the trial that shows it."""
+    return tuple(None if step is None else _cell(step, looks, trial) for step in row)
+
+
+def _cell(step: LaidStep, looks: Mapping[str, ToolLook], trial: str) -> pages.PathCell:
+    href = f"{trial}?agent={step.agent_message}"
     if not step.tool:
         return pages.PathCell(MESSAGE_LABEL, "", href=href, kind="message", leaves=step.leaves)
     look = looks[step.tool]

@@ -19,7 +19,7 @@ LEVEL_NAMES = {
     PathLevel.EQUIVALENT: "Equivalent",
     PathLevel.EXACT: "Exact",
 }
-_HELP = {
+LEVEL_HELP = {
     PathLevel.TOOL_SET: "The same path when they use the same set of tools.",
     PathLevel.EFFECTS: "The same path when their committed writes are the same, in order.",
     PathLevel.READS_ANY_ORDER: "As sequence, but neighbouring reads may come in any order.",
@@ -82,7 +82,7 @@ def path_switches(
             href=href(target.values),
             is_current=level is chosen.level,
             count=counts(target.key) if counts else None,
-            help=_HELP[level],
+            help=LEVEL_HELP[level],
         )
 
     return PathSwitches(

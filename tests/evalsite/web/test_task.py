@@ -335,8 +335,8 @@ def test_query_count_of_a_task_does_not_grow(client: Client, cast: Cast) -> None
         release="2.0",
     )
 
-    assert (one, n_queries(client, path)) == (14, 14)
-    assert n_queries(client, path) == 11  # the layout is remembered
+    assert (one, n_queries(client, path)) == (15, 15)
+    assert n_queries(client, path) == 12  # the layout is remembered
 
 
 def test_a_task_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:

@@ -105,6 +105,7 @@ class PathGroup:
     cells: tuple[PathCell | None, ...]  # one for each column; None: no step here
     badges: tuple[Badge, ...] = ()
     note: str = ""  # such as: a call was recorded without its arguments
+    accept_url: str = ""  # the form that accepts the path; "" where it is not for this person
     is_picked: bool = False
 
 
@@ -145,6 +146,7 @@ class TaskPage:
     title: str
     text: str  # what the task asks, shortened
     facts: tuple[str, ...]  # "family airline", "split regression"
+    tabs: tuple[Choice, ...]  # the other views of the task
     figures: tuple[Figure, ...]
     action: str  # this page, for the release filter
     releases: tuple[Option, ...]  # several may be chosen; none: all
