@@ -22,6 +22,7 @@ from evalsite.common.formatting import (
     time_text,
 )
 from evalsite.common.shell import Crumb, Pager
+from evalsite.web.flag_rows import flag_note
 from reviews.core.disposition import (
     Decision,
     GivenVerdict,
@@ -31,6 +32,7 @@ from reviews.core.disposition import (
     requirements_without_contract,
 )
 from reviews.core.notices import NoticeCode, NoticedTrial, notices_on
+from reviews.selectors.flags import RaisedFlag, flags_of_trial
 from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
 from traces.core.records import Disposition, GraderKind, TrialStatus, VerdictValue
 from traces.core.text_marks import clean_text, count_marks, marked_text
@@ -67,7 +69,10 @@ _WORDS = {
 }
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 _NAIVE_TIME = "naive-time"
+# A reader warns of some things that flags and notices say too, in words of their own.
+_SAID_ELSEWHERE = frozenset({_NAIVE_TIME, *(code.value for code in NoticeCode)})
 _QUIET = frozenset({NoticeCode.IMPORTED_HUMAN_VERDICT})
+LISTED_FLAGS = 6  # open ones above the transcript; the list of flags has all
 
 
 @require_GET
@@ -86,6 +91,9 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
     asked = number_in(request, "step") or number_in(request, "from")
     cards = verdict_cards(found.pk)
     given = tuple(card.given for card in cards)
+    flags = flags_of_trial(found.pk)
+    # What people say comes before what the product notices.
+    open_flags = sorted((flag for flag in flags if flag.is_open), key=lambda flag: not flag.by_name)
     record = record_facts(found.pk)
     transcript = shown_transcript(
         found.pk,
@@ -101,7 +109,11 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         title=found.task_title or f"Task {found.task_id}",
         sub=_sub(found, at),
         disposition=_disposition(decision),
-        notices=_notices(found, record, given, asked),
+        notices=_notices(found, record, given, asked, {flag.key for flag in flags}),
+        flags=tuple(flag_note(flag, at) for flag in open_flags[:LISTED_FLAGS]),
+        more_flags=_more_flags(open_flags, found, at),
+        closed_flags=tuple(flag_note(flag, at) for flag in flags if not flag.is_open),
+        flag_url=address(at.flag_form(found.uuid), {"step": asked}),
         cells=transcript.cells,
         tools=transcript.tools,
         steps=transcript.steps,
@@ -194,9 +206,24 @@ def _disposition(decision: Decision) -> pages.Disposition:
     )
 
 
+def _more_flags(
+    open_flags: Sequence[RaisedFlag], trial: TrialDetail, at: Addresses
+) -> pages.Link | None:
+    n_more = len(open_flags) - LISTED_FLAGS
+    if n_more <= 0:
+        return None
+    words = f"{counted(n_more, 'more open flag')} on this trial"
+    return pages.Link(words, address(at.flags, {"trial": trial.uuid}))
+
+
 def _notices(
-    trial: TrialDetail, record: RecordFacts, given: Sequence[GivenVerdict], asked: int | None
+    trial: TrialDetail,
+    record: RecordFacts,
+    given: Sequence[GivenVerdict],
+    asked: int | None,
+    flagged: set[UUID],
 ) -> tuple[pages.Notice, ...]:
+    """What is odd about the trial, but what its flags say already."""
     noticed = NoticedTrial(
         status=TrialStatus(trial.status),
         n_steps=trial.n_messages,
@@ -209,6 +236,7 @@ def _notices(
             place=notice.criterion,
         )
         for notice in notices_on(noticed, given)
+        if UUID(bytes=notice.key) not in flagged
     ]
     if trial.status == TrialStatus.ERROR.value:
         error = trial.error or "the record does not say how"
@@ -220,7 +248,7 @@ def _notices(
     notices += [
         pages.Notice(each.sentence, place=each.place)
         for each in record.warnings
-        if each.code != _NAIVE_TIME
+        if each.code not in _SAID_ELSEWHERE
     ]
     if asked is not None and asked > trial.n_messages:
         sentence = f"There is no step {count_text(asked)}; the transcript has "

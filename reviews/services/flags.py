@@ -106,14 +106,14 @@ def raise_product_flags(trials: Iterable[DecidedTrial], *, now: datetime) -> int
             _cut(clean_text(notice.sentence)),
             clean_text(notice.criterion),
         )
-        for trial in trials
+        # In one order, so that two writers wait for each other and never in a circle.
+        for trial in sorted(trials, key=lambda trial: trial.pk)
         for notice in notices_on(trial.facts, trial.verdicts)
         if notice.code.flags
     }
     if not rows:
         return 0
-    # In one order, so that two writers wait for each other and do not lock each other out.
-    columns = [list(column) for column in zip(*(rows[key] for key in sorted(rows)), strict=True)]
+    columns = [list(column) for column in zip(*rows.values(), strict=True)]
     with connection.cursor() as cursor:
         cursor.execute(_RAISE, [now, *columns])
         n_raised: int = cursor.rowcount

@@ -117,9 +117,20 @@ def test_verdicts_show_what_counts_and_what_does_not(client: Client, cast: Cast)
     assert page.steps[1].cited_by == ("outcome by state check",)
     assert page.disposition.value == "unresolved"
     assert page.disposition.next_actions[0].startswith("Calibrate judge tone.")
-    sentences = [notice.sentence for notice in page.notices]
-    assert any("cites step 99; the transcript has 4 steps" in text for text in sentences)
-    assert any("said 'maybe'" in text for text in sentences)
+    assert [(flag.reason, flag.criterion, flag.level) for flag in page.flags] == [
+        ("state check cites step 99; the transcript has 4 steps.", "outcome", "warning"),
+        (
+            "The verdict of Ann came in a file; it does not count until a reviewer vouches for it.",
+            "tone",
+            "info",
+        ),
+    ]
+    assert [(notice.sentence, notice.place) for notice in page.notices] == [
+        (
+            "state check said 'maybe', which is no verdict that can be read; it counts as an error.",
+            "odd",
+        )
+    ]
 
 
 def test_a_broken_harness_is_no_failure(client: Client, cast: Cast) -> None:
@@ -299,7 +310,7 @@ def test_query_count_of_a_trial_does_not_grow(client: Client, cast: Cast) -> Non
     calls = [(f"tool-{n}", {}) for n in range(9)]
     ingest(cast.system, [record("t1", 1, calls=calls, verdicts=many), record("t1", 2)])
 
-    assert (one, n_queries(client, trial_path(cast.system, "1"))) == (10, 10)
+    assert (one, n_queries(client, trial_path(cast.system, "1"))) == (11, 11)
 
 
 def test_a_trial_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from evalsite.common.shell import Crumb, Option, Pager, Shell
+from traces.web.pages.flags import FlagNote
 from traces.web.pages.parts import Empty, Fact, Link, Notice, PathCell, ToolKey, TrialRow
 
 
@@ -141,6 +142,10 @@ class TrialPage:
     previous: Link | None = None  # trial of the task
     next: Link | None = None
     cells_note: str = ""
+    flags: tuple[FlagNote, ...] = ()  # open ones
+    more_flags: Link | None = None  # "3 more open flags on this trial"
+    closed_flags: tuple[FlagNote, ...] = ()
+    flag_url: str = ""  # the form that flags it
 
 
 @dataclass(frozen=True, slots=True)
