@@ -15,7 +15,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from traces.core.paths import CallLines, PathKeys, call_texts, keys_of_lines
 from traces.core.rule_effects import CHANGING_LEVELS, RulesEffect, TaskEffect
 from traces.core.rule_reach import (
     LevelKeys,
@@ -31,6 +30,7 @@ from traces.core.trajectory import TrajectoryCall
 from traces.models import System
 from traces.selectors.paths import key_name
 from traces.selectors.rules import rules_in, shown_rules
+from traces.selectors.stored_keys import Keyless, StoredKeys
 from traces.selectors.trajectories import (
     MESSAGE,
     StoredCall,
@@ -40,7 +40,6 @@ from traces.selectors.trajectories import (
 )
 
 BATCH = 2_000  # passing trials of the tasks that are read at once, and trajectories worked out
-MOST_REMEMBERED = 32_000_000  # characters of calls under a rule set
 _WORDED_TASKS = 10  # whose examples are put into words at once
 
 Progress = Callable[[int, int], None]
@@ -177,16 +176,16 @@ class _Reading:
         self._shown_pk = version.pk
         self._concern = concern_of(shown, base) | concern_of(base, changed)
         self._tools = {tool.name: tool.pk for tool in system.tools.all()}
-        self._before = None if base == shown else LinesOfCalls(base)
-        self._after = LinesOfCalls(changed)
+        self._before = None if base == shown else StoredKeys(base)
+        self._after = StoredKeys(changed)
 
     def reaches(self, batch: Sequence[PassedTask]) -> Iterator[TaskReach]:
         """What the change does to each task of a batch."""
         tasks = {task.pk: task for task in batch}
         rows = self._rows(batch)
         concerned = [(row.trajectory, tasks[row.task].task_id) for row in rows if row.is_concerned]
-        before = self._before.keys(concerned) if self._before else {}
-        after = self._after.keys(concerned)
+        before = _level_keys(self._before, concerned) if self._before else {}
+        after = _level_keys(self._after, concerned)
         for pk, taken in groupby(rows, key=attrgetter("task")):
             yield task_reach(
                 tasks[pk].task_id,
@@ -230,55 +229,16 @@ class _Reading:
         return rows
 
 
-class LinesOfCalls:
-    """What path keys take from stored calls under a rule set; each call is worked out once.
-
-    Bounded: what is remembered is dropped when it holds MOST_REMEMBERED characters.
-    """
-
-    def __init__(self, rules: RuleSet) -> None:
-        self._rules = rules
-        self._lines: dict[tuple[str | None, int], CallLines] = {}
-        self._n_characters = 0
-
-    def keys(self, trajectories: Sequence[tuple[int, str]]) -> dict[int, LevelKeys]:
-        """The keys of trajectories, each given with the id of its task."""
-        found: dict[int, LevelKeys] = {}
-        for start in range(0, len(trajectories), BATCH):
-            few = dict(trajectories[start : start + BATCH])
-            steps = stored_steps(few)
-            self._load(steps, few)
-            for pk, one in steps.items():
-                scope = self._scope(few[pk])
-                lines = [self._lines[scope, call] if call else None for call in one.calls]
-                committed = [letter == "c" for letter in one.outcomes]
-                # A trajectory that is not comparable belongs to one trial: its id tells it apart.
-                keys = keys_of_lines(lines, committed, own=str(pk).encode())
-                found[pk] = level_keys(keys)
-        return found
-
-    def _scope(self, task_id: str) -> str | None:
-        return task_id if self._rules.has_rules_for(task_id) else None
-
-    def _load(self, steps: dict[int, StoredSteps], tasks: dict[int, str]) -> None:
-        if self._n_characters > MOST_REMEMBERED:
-            self._lines, self._n_characters = {}, 0
-        wanted = {
-            (scope, call)
-            for pk, one in steps.items()
-            for scope in (self._scope(tasks[pk]),)
-            for call in one.calls
-            if call != MESSAGE
-        }
-        missing = sorted(wanted - self._lines.keys(), key=lambda key: key[0] or "")
-        calls = stored_calls(call for _, call in missing)
-        for scope, pk in missing:
-            call = calls[pk]
-            lines = call_texts(self._rules, scope).lines_of_text(call.name, call.form, call.text)
-            self._lines[scope, pk] = lines
-            self._n_characters += len(lines.exact) + len(lines.normal)
-
-
-def level_keys(keys: PathKeys) -> LevelKeys:
-    """The keys of a trajectory as CHANGING_LEVELS."""
-    return tuple(keys.key(level, messages=messages) for level, messages in CHANGING_LEVELS)
+def _level_keys(
+    stored: StoredKeys, trajectories: Sequence[tuple[int, str]]
+) -> dict[int, LevelKeys]:
+    """The keys of trajectories, each given with the id of its task, a batch at a time."""
+    found: dict[int, LevelKeys] = {}
+    for start in range(0, len(trajectories), BATCH):
+        # A trajectory that is not comparable belongs to one trial, so that its id tells it apart.
+        few = {pk: Keyless(task, b"%d" % pk) for pk, task in trajectories[start : start + BATCH]}
+        for pk, keys in stored.keys(few).items():
+            found[pk] = tuple(
+                keys.key(level, messages=messages) for level, messages in CHANGING_LEVELS
+            )
+    return found

@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from textwrap import shorten
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError
@@ -14,6 +15,8 @@ from traces.core.text_marks import marked_text
 from traces.selectors.rule_reach import RulesMovedError
 from traces.selectors.rule_suggestions import suggested_rules
 from traces.selectors.rules import rules_of, shown_rules
+
+_LONGEST_VALUE = 90  # characters
 
 
 class Command(BaseCommand):
@@ -40,13 +43,13 @@ def _keep_quiet(n_done: int, n_total: int) -> None:
 
 
 def _lines(found: RuleSuggestions, rules: RuleSet) -> list[str]:
-    lines = [
-        f"{found.n_tasks:,} tasks with passing trials; {found.n_paths:,} of their paths differ "
-        "from others by arguments alone"
-    ]
+    about = f"{found.n_tasks:,} tasks with passing trials; {found.n_paths:,} of their paths"
+    lines = [f"{about} differ from others by arguments alone"]
     for suggestion in found.suggestions:
         lines.append(f"{suggestion.rule.kind}: {suggestion.sentence}")
-        lines.extend(f"    {example}" for example in suggestion.examples)
+        for example, values in zip(suggestion.examples, suggestion.values, strict=True):
+            lines.append(f"    {example}")
+            lines.extend(f"        {shorten(value, _LONGEST_VALUE)}" for value in values)
     if not found.suggestions:
         lines.append("No rule is suggested.")
     if found.is_cut:
