@@ -46,6 +46,7 @@ from traces.web.pages.accepted import (
 from traces.web.rows import trial_label
 from traces.web.shell import system_shell
 from traces.web.tool_names import tool_looks
+from traces.web.work_notices import work_notices
 
 PAGE_PATHS = 30
 
@@ -103,6 +104,7 @@ def accepted_paths(request: SystemRequest, task: UUID) -> HttpResponse:
         title=found.title,
         facts=_facts(found),
         tabs=task_tabs(at, found.uuid, current=TaskTab.ACCEPTED, values=kept),
+        notices=work_notices(system.pk),
         words=counted(len(register.entries), "accepted path"),
         rules=f"under rules version {shown_rules(system).number}",
         columns=tuple(range(1, layout.n_columns + 1)),

@@ -126,7 +126,10 @@ def _page(
         tools=tuple(look.key for look in looks.values()),
         note=aligned.layout_note(layout),
         notices=_notices(candidate, chosen, is_bound=form.is_bound),
-        flags=pages.Link("Flags", at.flags)
+        flags=pages.Link(
+            "Flags of passing trials of this task",
+            address(at.flags, {"task": task.uuid, "passing": "1"}),
+        )
         if refusal and refusal.code is RefusalCode.FLAGGED
         else None,
         form=form,

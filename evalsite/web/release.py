@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from evalsite.access import SystemRequest, in_system
 from evalsite.common.formatting import counted, time_text
 from evalsite.common.shell import Crumb
+from evalsite.web.novelty import novelty_panel
 from traces.selectors.releases import release_row
 from traces.selectors.runs import run_rows
 from traces.web import pages
@@ -58,6 +59,7 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
             n_error=row.n_error,
             n_missing=sum(run.n_missing for run in runs.rows),
         ),
+        novelty=novelty_panel(request, row.pk, row.uuid),
         facts=facts_of(row.details),
         record=pretty(row.details),
         runs=tuple(run_row(run, at) for run in runs.rows),

@@ -158,7 +158,7 @@ def _here(rows: Iterable[tuple[Any, ...]], n_graded: int) -> tuple[AcceptedHere,
 
 
 @dataclass(frozen=True, slots=True)
-class OpenPaths:
+class NovelPaths:
     """Passing paths of a task in a release that are not accepted, as labels of their trials."""
 
     new: tuple[tuple[str, ...], ...] = ()
@@ -178,7 +178,7 @@ GROUP BY t.task_id, b.key, 2
 """
 
 
-def open_paths(system: System, release_pk: int, *, path_key: str) -> dict[int, OpenPaths]:
+def novel_paths(system: System, release_pk: int, *, path_key: str) -> dict[int, NovelPaths]:
     """The passing paths of a release that are not accepted, by task; largest first, one query."""
     query = _LABELS.format(
         base=_BASE, by_path=_by_path(path_key), counted=COUNTED, key=path_key, covers=COVERS
@@ -187,7 +187,7 @@ def open_paths(system: System, release_pk: int, *, path_key: str) -> dict[int, O
     for task, is_new, labels in rows_of(query, _values(system, release_pk)):
         found.setdefault(task, ([], []))[0 if is_new else 1].append(labels)
     return {
-        task: OpenPaths(ordered_groups(new), ordered_groups(seen))
+        task: NovelPaths(ordered_groups(new), ordered_groups(seen))
         for task, (new, seen) in found.items()
     }
 

@@ -1,17 +1,28 @@
-"""Passing trials grouped by the path they took."""
+"""Passing trials grouped by the path they took, and which of these paths are new."""
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
 from evalsite.management.lookups import releases_or_error, system_or_error
+from reviews.core.accepted_paths import Taking, accepted_name
+from reviews.selectors.novelty import (
+    NovelPaths,
+    TaskNovelty,
+    newest_release,
+    novel_paths,
+    release_novelty,
+)
 from traces.api.paths import paths_document
 from traces.core.canonical import nfc
 from traces.core.paths import PathLevel
 from traces.core.text_marks import marked_text
+from traces.models import Release, System
 from traces.selectors.path_groups import passing_paths
+from traces.selectors.paths import key_name
 
 
 class Command(BaseCommand):
@@ -32,6 +43,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-messages", action="store_true", help="leave agent messages without a call out"
         )
+        parser.add_argument(
+            "--novel",
+            action="store_true",
+            help="show what one release, by default the newest, does with accepted paths, and "
+            "which of its paths are new",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -39,19 +56,25 @@ class Command(BaseCommand):
         level, messages = PathLevel(options["level"]), not options["no_messages"]
         releases = releases_or_error(system, options["release"])
         task_id = None if options["task"] is None else nfc(options["task"])
+        about = f"{level.value}, {'with' if messages else 'without'} agent messages"
+        if options["novel"]:
+            release = _one_release(system, releases)
+            found = _novelty(system, release, task_id, key_name(level, messages=messages))
+            if options["json"]:
+                document = novelty_document(release, level, found, messages=messages)
+                self.stdout.write(json.dumps(document))
+            else:
+                self._tell(system, release, about, found)
+            return
         tasks = passing_paths(
             system, level=level, messages=messages, releases=releases, task_id=task_id
         )
         if task_id is not None and not tasks:
-            where = " of these releases" if releases else ""
-            raise CommandError(
-                f"{system.slug} has no trial{where} of the task {marked_text(task_id)!r}."
-            )
+            raise _no_trial(system, task_id, where=" of these releases" if releases else "")
         if options["json"]:
             self.stdout.write(json.dumps(paths_document(level, tasks, messages=messages)))
             return
-        about = "with agent messages" if messages else "without agent messages"
-        self.stdout.write(f"{system.name}: passing paths at the level {level.value}, {about}")
+        self.stdout.write(f"{system.name}: passing paths at the level {about}")
         self.stdout.write("all versions of a task together; passed / graded / run")
         for task in tasks:
             self.stdout.write(
@@ -60,3 +83,77 @@ class Command(BaseCommand):
             )
             for group in task.groups:
                 self.stdout.write(f"  {len(group):>4}  {marked_text(', '.join(group))}")
+
+    def _tell(
+        self,
+        system: System,
+        release: Release,
+        about: str,
+        found: Sequence[tuple[TaskNovelty, NovelPaths]],
+    ) -> None:
+        """The same as the document, in lines for people."""
+        name = marked_text(release.label)
+        self.stdout.write(f"{system.name}: accepted and new paths of {name} at the level {about}")
+        for task, paths in found:
+            self.stdout.write(f"{marked_text(task.task_id)}:")
+            for taking in Taking:
+                for numbers in task.merged(taking):
+                    self.stdout.write(f"  {taking.value:<22}  {accepted_name(numbers)}")
+            for word, groups in (
+                ("new", paths.new),
+                ("seen, not accepted", paths.seen_before),
+            ):
+                for group in groups:
+                    self.stdout.write(f"  {word:<22}  trials {marked_text(', '.join(group))}")
+
+
+def novelty_document(
+    release: Release,
+    level: PathLevel,
+    found: Sequence[tuple[TaskNovelty, NovelPaths]],
+    *,
+    messages: bool,
+) -> dict[str, Any]:
+    """What a release does with accepted paths and which of its paths are new, for JSON."""
+    return {
+        "release": release.name,
+        "level": level.value,
+        "messages": messages,
+        "tasks": [
+            {
+                "task_id": task.task_id,
+                "taken": list(task.numbers(Taking.TAKEN)),
+                "no_longer_taken": list(task.numbers(Taking.NO_LONGER)),
+                "not_taken_yet": list(task.numbers(Taking.NOT_YET)),
+                "cannot_tell": list(task.numbers(Taking.CANNOT_TELL)),
+                "new": [list(group) for group in paths.new],
+                "seen_before": [list(group) for group in paths.seen_before],
+            }
+            for task, paths in found
+        ],
+    }
+
+
+def _one_release(system: System, releases: Sequence[Release]) -> Release:
+    if len(releases) > 1:
+        raise CommandError("--novel looks at one release: name one, or none for the newest.")
+    release = releases[0] if releases else newest_release(system)
+    if release is None:
+        raise CommandError(f"No release of {system.slug} has a trial that figures count.")
+    return release
+
+
+def _novelty(
+    system: System, release: Release, task_id: str | None, path_key: str
+) -> list[tuple[TaskNovelty, NovelPaths]]:
+    """The tasks of the release, or the one of that id, with their paths that are not accepted."""
+    tasks = release_novelty(system, release.pk, path_key=path_key).tasks
+    paths = novel_paths(system, release.pk, path_key=path_key)
+    chosen = [task for task in tasks if task_id in (None, task.task_id)]
+    if task_id is not None and not chosen:
+        raise _no_trial(system, task_id, where=f" of the release {marked_text(release.label)!r}")
+    return [(task, paths.get(task.pk, NovelPaths())) for task in chosen]
+
+
+def _no_trial(system: System, task_id: str, *, where: str) -> CommandError:
+    return CommandError(f"{system.slug} has no trial{where} of the task {marked_text(task_id)!r}.")

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from reviews.core.accepted_paths import GroupStanding, Taking, standing_of_group
 from reviews.selectors.accepted import group_standings
-from reviews.selectors.novelty import newest_release, open_paths, release_novelty
+from reviews.selectors.novelty import newest_release, novel_paths, release_novelty
 from reviews.services.accepted_paths import withdraw_path
 from tests.support.accepted import accept, show_rules, task_of
 from tests.support.cast import Cast
@@ -31,7 +31,7 @@ def novelty(cast: Cast, release: str, key: str = "sequence") -> dict[str, dict[s
     """What a release does, by task; empty lists are left out."""
     pk = Release.objects.get(system=cast.system, name=release).pk
     found = release_novelty(cast.system, pk, path_key=key)
-    labels = open_paths(cast.system, pk, path_key=key)
+    labels = novel_paths(cast.system, pk, path_key=key)
     rows = {}
     for task in found.tasks:
         lists: dict[str, list[Any]] = {

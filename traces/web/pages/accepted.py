@@ -60,6 +60,7 @@ class RegisterPage:
     title: str
     facts: tuple[str, ...]
     tabs: tuple[Choice, ...]
+    notices: tuple[Notice, ...]
     words: str  # "2 accepted paths"
     rules: str  # "under rules version 3"
     columns: tuple[int, ...]
@@ -135,14 +136,14 @@ class NoveltyRow:
 class NoveltyList:
     """One thing that a release does with paths, and the tasks in which it does."""
 
+    name: str  # new | lost | seen
     sentence: str
-    state: str  # shape and colour; "" for neither
     rows: tuple[NoveltyRow, ...]
     more: Link | None = None  # to the next tasks
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseNovelty:
+class NoveltyPanel:
     """What a release does with accepted paths, and which of its paths are new."""
 
     switches: PathSwitches
