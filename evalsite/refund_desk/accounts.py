@@ -116,9 +116,9 @@ CHANGE_ADDRESS: Final = Task(
             OLD,
             Trial(_address("12 Mill Lane")),
             Trial(_address("12 mill lane")),
-            Trial(_address("12  Mill Lane", "bath")),
+            Trial(_address("12  Mill Lane")),
             Trial(_address_read_first),
-            Trial(_address("12 Mill Lane")),
+            Trial(_address("12 Mill Lane", "BATH")),
         ),
         nightly(
             NEW,

@@ -163,7 +163,7 @@ def _lamp_by_link(s: Session) -> None:
     by_link(s)
     s.call("list_orders", customer_id="C-17")
     agree(s, _LAMP, "the broken lamp")
-    refund(s, 84)
+    refund(s, 84.0)
     report(s, _LAMP)
 
 
