@@ -38,14 +38,6 @@ from traces.web import pages
 from traces.web.addresses import Addresses, Value, address
 from traces.web.asking import text_in, uuid_of
 from traces.web.levels import LEVEL_NAMES, ChosenLevel
-from traces.web.pages.diagnostics import (
-    DiagnosticsPage,
-    MatchColumns,
-    MatchedRow,
-    MatchMark,
-    Reference,
-    ReferenceOptions,
-)
 from traces.web.rows import STATES, trial_label
 from traces.web.shell import system_shell
 from traces.web.tool_names import ToolLook, tool_looks
@@ -197,7 +189,7 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
         "tool": tool if tool == asked.tool else "",
     }
     here = at.diagnostics(found.uuid)
-    page = DiagnosticsPage(
+    page = pages.DiagnosticsPage(
         shell=system_shell(request.access, section="Tasks"),
         crumbs=_crumbs(system.name, found, asked, at),
         tabs=task_tabs(at, found.uuid, current=TaskTab.DIAGNOSTICS, values=asked.shared),
@@ -257,7 +249,11 @@ def _reference(
     for group in path_groups(everything, path_key=column, finer_key=column, n=1):
         first = group.trials[0].uuid
         trial = compared_trials(everything, [first], path_key=column)[first]
-        words = f"first of {counted(group.n_trials, 'trial')} on the largest passing path"
+        words = (
+            "the first trial that passed"
+            if group.n_trials == 1
+            else f"first of {group.n_trials:,} trials on the largest passing path"
+        )
         return _of_trial(trial, words)
     return None
 
@@ -292,7 +288,7 @@ def _references(
     accepted: Sequence[AcceptedReference],
     others: Sequence[ListedTrial],
     reference: _Reference | None,
-) -> tuple[ReferenceOptions, ...]:
+) -> tuple[pages.ReferenceOptions, ...]:
     chosen = reference.value if reference else None
     paths = [
         Option(str(each.uuid), _of_accepted(each).name, is_selected=each.uuid == chosen)
@@ -312,8 +308,8 @@ def _references(
     elif not any(option.is_selected for option in (*paths, *trials)):
         trials.insert(0, Option(str(reference.value), reference.name, is_selected=True))
     groups = (
-        ReferenceOptions("Accepted paths", tuple(paths)),
-        ReferenceOptions("Trials", tuple(trials)),
+        pages.ReferenceOptions("Accepted paths", tuple(paths)),
+        pages.ReferenceOptions("Trials", tuple(trials)),
     )
     return tuple(group for group in groups if group.options)
 
@@ -325,7 +321,7 @@ def _listed_tools(stored: TaskDiagnostics, tool: str) -> tuple[str, ...]:
 
 def _shown_reference(
     reference: _Reference, stored: TaskDiagnostics, rules: RuleSet, at: Addresses
-) -> Reference:
+) -> pages.Reference:
     looks = tool_looks((name for calls in stored.reference_tools for name in calls), rules)
     messages: list[tuple[pages.PathCell, ...]] = []
     n_left = MOST_CELLS
@@ -335,12 +331,14 @@ def _shown_reference(
         messages.append(tuple(_cell(looks[name]) for name in calls[:n_left]))
         n_left -= len(calls)
     n_calls = sum(map(len, stored.reference_tools))
-    return Reference(
+    has_frame = any(len(cells) > 1 for cells in messages)
+    return pages.Reference(
         name=reference.name,
         words=reference.words,
         href=at.trial(reference.trial),
         messages=tuple(messages),
-        calls=f"{counted(n_calls, 'call')} in {counted(len(stored.reference_tools), 'message')}",
+        calls=f"{counted(n_calls, 'call')} in {counted(len(stored.reference_tools), 'message')}"
+        + (", a frame for calls of one message" if has_frame else ""),
         n_more=max(0, n_calls - MOST_CELLS),
     )
 
@@ -362,7 +360,7 @@ def _figures(stored: TaskDiagnostics) -> tuple[Figure, ...]:
             parts.append(f"{sum(row.n_fail for row in held):,} of {n_fail:,} failing")
         figures.append(
             Figure(
-                mode.label,
+                f"{mode.label} match",
                 f"{sum(row.n_trials for row in held):,} of {n_shown:,}",
                 detail=", ".join(parts),
                 help=f"Trials that match. {mode.help}",
@@ -371,7 +369,7 @@ def _figures(stored: TaskDiagnostics) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _columns(tool: str) -> tuple[MatchColumns, ...]:
+def _columns(tool: str) -> tuple[pages.MatchColumns, ...]:
     metrics = [
         *(pages.Column(each.label, help=each.help) for each in _METRICS),
         pages.Column("Precision", is_number=True, help=_PRECISION),
@@ -381,10 +379,10 @@ def _columns(tool: str) -> tuple[MatchColumns, ...]:
         words = "Single tool use: whether the tool that is chosen above was called at all."
         metrics.append(pages.Column("Uses tool", help=words))
     return (
-        MatchColumns(
+        pages.MatchColumns(
             "Match modes", tuple(pages.Column(mode.label, help=mode.help) for mode in _MODES)
         ),
-        MatchColumns("Metrics", tuple(metrics)),
+        pages.MatchColumns("Metrics", tuple(metrics)),
     )
 
 
@@ -395,12 +393,12 @@ def _row(
     asked: _Asked,
     values: Mapping[str, Value],
     at: Addresses,
-) -> MatchedRow:
+) -> pages.MatchedRow:
     task = asked.filters.task.uuid
     level = ChosenLevel(_COMPARED_AT[asked.arguments], messages=False)
     is_reference = reference.trajectory in path.trajectories
     n_bare = path.calls.n_not_comparable
-    return MatchedRow(
+    return pages.MatchedRow(
         trial=pages.Link(
             f"Trial {trial_label(path.trial.label, path.trial.attempt)}",
             at.trial(path.trial.uuid),
@@ -440,7 +438,7 @@ def _without_arguments(n: int) -> str:
     return f"{counted(n, 'call')} {how} recorded without arguments and cannot match"
 
 
-def _marks(path: MatchedPath, match: Match, tool: str) -> Iterator[MatchMark]:
+def _marks(path: MatchedPath, match: Match, tool: str) -> Iterator[pages.MatchMark]:
     """One for each of `_columns`."""
     for each in (*_MODES, *_METRICS):
         yield _mark(holds=each.of(match))
@@ -450,12 +448,16 @@ def _marks(path: MatchedPath, match: Match, tool: str) -> Iterator[MatchMark]:
         yield _mark(holds=path.calls.uses(tool))
 
 
-def _mark(*, holds: bool) -> MatchMark:
-    return MatchMark("yes" if holds else "no", holds)
+def _mark(*, holds: bool) -> pages.MatchMark:
+    return pages.MatchMark("yes" if holds else "no", holds)
 
 
-def _fraction(part: int, whole: int, undefined: str) -> MatchMark:
-    return MatchMark(f"{part:,}/{whole:,}") if whole else MatchMark(NOTHING, help=undefined)
+def _fraction(part: int, whole: int, undefined: str) -> pages.MatchMark:
+    return (
+        pages.MatchMark(f"{part:,}/{whole:,}")
+        if whole
+        else pages.MatchMark(NOTHING, help=undefined)
+    )
 
 
 def _note(stored: TaskDiagnostics) -> str:

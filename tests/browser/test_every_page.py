@@ -74,6 +74,8 @@ PAGES: dict[str, Address] = {
     "task-list empty": of_system("task-list", EMPTY),
     "task-detail": of_first("task-detail", "task", Task, "?overlay=fail,unresolved", **_TASK),
     "task-detail messages": of_first("task-detail", "task", Task, "?messages=1", **_TASK),
+    "task-diagnostics": of_first("task-diagnostics", "task", Task, "?arguments=rules", **_TASK),
+    "task-diagnostics hostile": of_first("task-diagnostics", "task", Task, system__slug=HOSTILE),
     "task-compare": of_comparison,
     "trial-list": of_system("trial-list", PLAIN),
     "trial-list hostile": of_system("trial-list", HOSTILE),

@@ -152,10 +152,10 @@ def test_figures_say_how_passing_and_failing_trials_match(client: Client, known:
     page = visit(client, known.viewer, path_of(known.system))
 
     assert [(figure.label, figure.value, figure.detail) for figure in page.figures] == [
-        ("Strict", "4 of 7", "3 of 4 passing, 1 of 2 failing"),
-        ("Unordered", "5 of 7", "3 of 4 passing, 2 of 2 failing"),
-        ("Subset", "6 of 7", "3 of 4 passing, 2 of 2 failing"),
-        ("Superset", "6 of 7", "4 of 4 passing, 2 of 2 failing"),
+        ("Strict match", "4 of 7", "3 of 4 passing, 1 of 2 failing"),
+        ("Unordered match", "5 of 7", "3 of 4 passing, 2 of 2 failing"),
+        ("Subset match", "6 of 7", "3 of 4 passing, 2 of 2 failing"),
+        ("Superset match", "6 of 7", "4 of 4 passing, 2 of 2 failing"),
     ]
 
 
@@ -238,7 +238,9 @@ def test_single_tool_use_is_of_the_tool_that_is_chosen(client: Client, known: Ca
 
     assert [option.value for option in page.tools] == [*ABCD, "search_flights"]
     assert [option.value for option in page.tools if option.is_selected] == ["search_flights"]
-    assert [(row.trial.label.removeprefix("Trial ")[0], row.marks[-1].words) for row in page.rows] == [
+    assert [
+        (row.trial.label.removeprefix("Trial ")[0], row.marks[-1].words) for row in page.rows
+    ] == [
         ("A", "no"),
         ("B", "no"),
         ("C", "yes"),
@@ -268,7 +270,7 @@ def test_messages_without_a_call_make_no_row_of_their_own(client: Client, cast: 
     )
     page = visit(client, cast.viewer, path_of(cast.system))
 
-    assert page.reference.calls == "3 calls in 2 messages"
+    assert page.reference.calls == "3 calls in 2 messages, a frame for calls of one message"
     assert [(row.n_pass, row.words, marks(row)) for row in page.rows] == [
         (2, "of 1.0, and 1 more", "yes yes yes yes yes yes yes 3/3 3/3 yes"),
         (1, "of 1.0", "no yes yes yes yes yes yes 3/3 3/3 yes"),
