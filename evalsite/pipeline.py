@@ -49,6 +49,7 @@ from traces.models import (
     LineOutcome,
     Release,
     Run,
+    System,
     Trial,
     Upload,
     UploadJob,
@@ -57,11 +58,12 @@ from traces.models import (
     User,
 )
 from traces.selectors.reading_limits import reading_limits
-from traces.selectors.rules import rules_of
+from traces.selectors.rules import rules_of, shown_rules_id
 from traces.selectors.trials import trials_by_external_id, trials_by_key
 from traces.services import work
 from traces.services.packing import PackedItem, PackedTrial
 from traces.services.reading import Order, batches_of
+from traces.services.rules import ask_suggestions
 from traces.services.trials import (
     IncomingTrial,
     Stored,
@@ -80,6 +82,10 @@ MOST_LINES = 10_000
 
 class _AnotherWorkerError(Exception):
     """Another worker has taken the upload further meanwhile; this one gives way."""
+
+
+class _RulesMovedError(Exception):
+    """Pages show other rules by now than those that the path keys at hand were made with."""
 
 
 def process_upload(upload_id: int) -> None:
@@ -103,6 +109,8 @@ def process_upload(upload_id: int) -> None:
         except _AnotherWorkerError:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})
         else:
+            if UploadJob.objects.filter(upload=upload, n_stored__gt=0).exists():
+                ask_suggestions(upload.system, now=timezone.now())
             _end(upload, UploadState.DONE)
 
 
@@ -140,29 +148,38 @@ def _end(upload: Upload, state: UploadState, *, failure: str = "") -> None:
 
 
 def _read(upload: Upload) -> None:
-    release = upload.release
+    touched: set[int] = set()
+    while not _read_on(upload, touched):
+        upload.system = System.objects.select_related("shown_rules").get(pk=upload.system_id)
+        log.info(
+            "upload reads on under other rules",
+            extra={"upload": str(upload.uuid), "rules": upload.system.shown_rules_id},
+        )
+    # What an earlier try of this job stored counts too.
+    refresh_figures(upload.system, touched | _tasks_of(upload))
+
+
+def _read_on(upload: Upload, touched: set[int]) -> bool:
+    """Read behind the checkpoint; False when the rules moved before the end was reached."""
+    release, rules = upload.release, rules_of(upload.system)
     options = ReadOptions(
         format=upload.format_asked,
         release=release.name if release else None,
         limits=reading_limits(Door(upload.door)),
-        rejection=rules_of(upload.system).rejection,
+        rejection=rules.rejection,
     )
-    order = Order(
-        path=stored_path(upload),
-        options=options,
-        rules=rules_of(upload.system),
-        skip=upload.job.n_read,
-    )
+    order = Order(path=stored_path(upload), options=options, rules=rules, skip=upload.job.n_read)
     UploadJob.objects.filter(upload=upload).update(format=format_of(order.path, options))
-    touched: set[int] = set()
     refreshed = time.monotonic()
     for batch in batches_of(order, folder=settings.BASE_DIR):
-        touched |= _store(upload, batch)
+        try:
+            touched |= _store(upload, batch)
+        except _RulesMovedError:
+            return False
         if time.monotonic() - refreshed > FIGURES_EVERY_SECONDS:
             refresh_figures(upload.system, touched)
             refreshed = time.monotonic()
-    # What an earlier try of this job stored counts too.
-    refresh_figures(upload.system, touched | _tasks_of(upload))
+    return True
 
 
 def _tasks_of(upload: Upload) -> set[int]:
@@ -284,6 +301,9 @@ class _Store:
         readable = [item for item in batch if self._is_readable(item)]
         releases = {release.pk: release for item in readable for release in self._releases(item)}
         ingest_locks(self.system, releases.values())
+        # The rules move under the same lock: what is stored now has the keys that pages ask for.
+        if shown_rules_id(self.system) != self.system.shown_rules_id:
+            raise _RulesMovedError
         for item in readable:
             if isinstance(item.content, ParsedTask):
                 work.store_task(self.system, item.content)

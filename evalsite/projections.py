@@ -25,9 +25,9 @@ from reviews.core.notices import NoticedTrial
 from reviews.selectors.votes import given_verdicts
 from reviews.services.flags import DecidedTrial, raise_product_flags
 from traces.core.records import TrialStatus
-from traces.models import System
+from traces.models import System, Task
 from traces.selectors.paths import KEY_NAMES
-from traces.selectors.rules import shown_rules
+from traces.selectors.rules import shown_rules_id
 
 _STATUSES = {status.value: status for status in TrialStatus}
 _DISPOSITION_COLUMNS = (
@@ -200,16 +200,22 @@ ON CONFLICT (task_id, release_id) DO UPDATE SET
 
 
 @transaction.atomic
-def refresh_figures(system: System, task_ids: Iterable[int]) -> None:
-    """Count the slots and distinct passing paths of some tasks anew, by release and in all."""
-    tasks = sorted(set(task_ids))
-    if not tasks:
+def refresh_figures(system: System, task_ids: Iterable[int] | None = None) -> None:
+    """Count the slots and distinct passing paths of some tasks anew, by release and in all.
+
+    None: of every task. The paths are those of the rules that pages show by now, which the object
+    at hand may not know of yet.
+    """
+    tasks = None if task_ids is None else sorted(set(task_ids))
+    if tasks == []:
         return
     with connection.cursor() as cursor:
-        # The lock comes before the statement that reads, which so sees all that was committed.
+        # The lock comes before the statements that read, which so see all that was committed.
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended('evalsite.figures', %s))", [system.pk]
         )
+        if tasks is None:
+            tasks = list(Task.objects.filter(system=system).values_list("pk", flat=True))
         cursor.execute(
-            _FIGURES, {"tasks": tasks, "rules": shown_rules(system).pk, "now": timezone.now()}
+            _FIGURES, {"tasks": tasks, "rules": shown_rules_id(system), "now": timezone.now()}
         )

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsite.projections import decide_trials, refresh_figures
-from traces.models import System, Task, TaskFigures, TrajectoryPaths, Trial
-from traces.selectors.rules import rules_of, shown_rules
-from traces.selectors.trajectories import (
-    StoredSteps,
-    stored_calls,
-    stored_steps,
-    trajectory_with_steps,
-)
-from traces.services.packing import path_columns
-from traces.services.trajectories import write_paths
-from traces.services.trials import ingest_locks, own_mark
-
-BATCH = 2_000
+from evalsite.stored_keys import BATCH, KeyMaker, trajectories_after
+from traces.models import RulesVersion, System, Task, TaskFigures, TrajectoryPaths, Trial
+from traces.selectors.rules import shown_rules_id
+from traces.services.trials import ingest_locks
 
 
 def rebuild(system: System, *, say: Callable[[str], None]) -> None:
@@ -53,54 +44,14 @@ def _batches(trials: QuerySet[Trial]) -> Iterator[list[int]]:
         yield ids
 
 
-# A trajectory that cannot be compared belongs to one trial, whose mark is in its keys.
-_TRAJECTORIES = """
-SELECT j.id, k.task_id, t.digest, t.run_id, t.label, t.attempt
-FROM traces_trajectory j
-JOIN traces_task k ON k.id = j.task_id
-LEFT JOIN traces_trial t
-    ON NOT j.is_comparable AND t.task_id = j.task_id AND t.trajectory_id = j.id
-WHERE k.system_id = %s AND j.id > %s ORDER BY j.id LIMIT %s
-"""
-
-
 def _rebuild_paths(system: System) -> int:
-    version, rules = shown_rules(system), rules_of(system)
+    # Read under the lock, under which alone it moves.
+    version = RulesVersion.objects.get(pk=shown_rules_id(system))
     TrajectoryPaths.objects.filter(rules=version).delete()
+    maker = KeyMaker(version)
     after, n_paths = 0, 0
-    while rows := _rows_after(system, after):
-        after = rows[-1][0]
-        steps = stored_steps(pk for pk, _, _ in rows)
-        calls = stored_calls(call for one in steps.values() for call in one.calls)
-        write_paths(
-            version.pk,
-            (
-                (
-                    pk,
-                    path_columns(
-                        trajectory_with_steps(steps[pk], calls, _numbers(steps[pk])),
-                        rules,
-                        task_id,
-                        own,
-                    ),
-                )
-                for pk, task_id, own in rows
-            ),
-        )
+    while rows := trajectories_after(system.pk, after):
+        maker.write(rows)
+        after = rows[-1].pk
         n_paths += len(rows)
     return n_paths
-
-
-def _rows_after(system: System, after: int) -> list[tuple[int, str, bytes]]:
-    """Id, task id and own mark of the next trajectories."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TRAJECTORIES, [system.pk, after, BATCH])
-        return [
-            (pk, task_id, own_mark(digest.bytes, *trial) if digest else b"")
-            for pk, task_id, digest, *trial in cursor.fetchall()
-        ]
-
-
-def _numbers(steps: StoredSteps) -> range:
-    """Step numbers that keep apart what stood in different messages: keys ask no more of them."""
-    return range(1, len(steps.groups) + 1)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from datetime import timedelta
 
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
+from evalsite.background import stale_work
 from evalsite.health import note_worker_alive
 from evalsite.pipeline import process_upload, stale_uploads
+from evalsite.rules_reach import work_out_preview, work_out_suggestions
+from evalsite.rules_work import next_open_rules, recompute
+from traces.models import RulesJob, RulesPreview, RulesSuggestions
 from traces.services.acceptance import remove_abandoned_files
-from traces.tasks import PROCESS_UPLOAD, send_hint
+from traces.tasks import (
+    PREVIEW_RULES,
+    PROCESS_UPLOAD,
+    RECOMPUTE_RULES,
+    SUGGEST_RULES,
+    send_hint,
+    send_hint_of,
+)
 
 log = logging.getLogger("evalsite.jobs")
 
@@ -38,12 +51,52 @@ def process_upload_by_hint(upload_id: int) -> None:
         )
 
 
+@shared_task(name=RECOMPUTE_RULES, ignore_result=True)
+def recompute_rules_by_hint(rules_id: int) -> None:
+    """Work out an approved rules version, and send the next one of its system on its way."""
+    with _left_to_the_sweeper(RECOMPUTE_RULES, rules_id):
+        if recompute(rules_id) and (later := next_open_rules(rules_id)) is not None:
+            send_hint_of(RECOMPUTE_RULES, later)
+
+
+@shared_task(name=PREVIEW_RULES, ignore_result=True)
+def preview_rules_by_hint(preview_id: int) -> None:
+    """Find out what a drafted change of rules would do."""
+    with _left_to_the_sweeper(PREVIEW_RULES, preview_id):
+        work_out_preview(preview_id)
+
+
+@shared_task(name=SUGGEST_RULES, ignore_result=True)
+def suggest_rules_by_hint(rules_id: int) -> None:
+    """Look for rules that the stored paths suggest."""
+    with _left_to_the_sweeper(SUGGEST_RULES, rules_id):
+        work_out_suggestions(rules_id)
+
+
+@contextlib.contextmanager
+def _left_to_the_sweeper(task: str, row: int) -> Iterator[None]:
+    """A database that goes away is no error of the work: its row stays open."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        extra = {"task": task, "row": row, "cause": type(error).__name__}
+        log.warning("work waits for the database", extra=extra)
+
+
 @shared_task(name="evalsite.sweep", ignore_result=True, expires=60)
 def sweep() -> None:
-    """Send hints again for uploads that wait too long, and remove what broken-off uploads left."""
+    """Send hints again for rows that wait too long, and remove what broken-off uploads left."""
     now = timezone.now()
     stale = stale_uploads(now=now, older_than_seconds=STALE_SECONDS)
-    n_sent = sum(map(send_hint, stale))
+    n_stale, n_sent = len(stale), sum(map(send_hint, stale))
+    for task, rows in (
+        (RECOMPUTE_RULES, RulesJob.objects.all()),
+        (PREVIEW_RULES, RulesPreview.objects.all()),
+        (SUGGEST_RULES, RulesSuggestions.objects.all()),
+    ):
+        waiting = stale_work(rows, now=now, older_than_seconds=STALE_SECONDS)
+        n_stale += len(waiting)
+        n_sent += sum(send_hint_of(task, pk) for pk in waiting)
     n_removed = remove_abandoned_files(older_than=now - ABANDONED_AFTER)
-    if stale or n_removed:
-        log.info("swept", extra={"stale": len(stale), "hints": n_sent, "files": n_removed})
+    if n_stale or n_removed:
+        log.info("swept", extra={"stale": n_stale, "hints": n_sent, "files": n_removed})

@@ -13,13 +13,41 @@ from django.utils import timezone
 
 from evalsite import tasks
 from evalsite.celery import app
+from evalsite.pipeline import process_upload
 from tests.support.cast import Cast
 from tests.support.evidence import jsonl, receive, record
-from traces.models import UploadJob, UploadState
+from tests.support.rules import approved
+from traces.core.rule_changes import RuleChange
+from traces.core.trajectory import ToolKind
+from traces.models import (
+    RulesJob,
+    RulesOutcome,
+    RulesPreview,
+    RulesSuggestions,
+    UploadJob,
+    UploadState,
+    WorkState,
+)
+from traces.services.rules import ask_suggestions, decide_rules, propose_rules, start_preview
 from traces.services.uploads import uploads_root
-from traces.tasks import PROCESS_UPLOAD, hint_upload, send_hint
+from traces.tasks import (
+    PREVIEW_RULES,
+    PROCESS_UPLOAD,
+    RECOMPUTE_RULES,
+    SUGGEST_RULES,
+    hint_preview,
+    hint_recompute,
+    hint_suggestions,
+    hint_upload,
+    send_hint,
+)
 
 pytestmark = pytest.mark.django_db
+
+
+RULES, MORE_RULES, LAST_RULES = (
+    RuleChange(kinds=((tool, ToolKind.READ),)) for tool in ("get_order", "pay", "wait")
+)
 
 
 @pytest.fixture
@@ -89,6 +117,91 @@ def test_the_sweeper_sends_hints_again_for_what_waits(
 
     assert sent == [(PROCESS_UPLOAD, [waiting.pk])]
     assert fresh.pk != waiting.pk
+
+
+def test_hints_of_rules_go_out_when_the_transaction_has_committed(
+    sent: list[tuple[str, list[int]]], django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        hint_recompute(1)
+        hint_preview(2)
+        hint_suggestions(3)
+        assert sent == []
+    assert sent == [(RECOMPUTE_RULES, [1]), (PREVIEW_RULES, [2]), (SUGGEST_RULES, [3])]
+
+
+def test_the_sweeper_sends_hints_again_for_work_on_rules(
+    cast: Cast, sent: list[tuple[str, list[int]]]
+) -> None:
+    version, other = approved(cast, RULES), approved(cast, MORE_RULES)
+    fresh = start_preview(cast.system, LAST_RULES, by=cast.engineer, now=timezone.now())
+    stale = start_preview(cast.system, LAST_RULES, by=cast.engineer, now=timezone.now())
+    asked = ask_suggestions(cast.system, now=timezone.now())
+    long_ago = timezone.now() - timedelta(seconds=tasks.STALE_SECONDS + 1)
+    RulesJob.objects.update(touched_at=long_ago, state=WorkState.WORKING.value)
+    RulesJob.objects.filter(rules=other).update(state=WorkState.CANCELLED.value)
+    RulesPreview.objects.exclude(pk=fresh.pk).update(touched_at=long_ago)
+    RulesSuggestions.objects.update(touched_at=long_ago)
+
+    tasks.sweep()
+
+    assert sent == [
+        (RECOMPUTE_RULES, [version.pk]),
+        (PREVIEW_RULES, [stale.pk]),
+        (SUGGEST_RULES, [asked.pk]),
+    ]
+
+
+def test_hints_make_a_worker_do_the_work_on_rules(
+    cast: Cast, sent: list[tuple[str, list[int]]]
+) -> None:
+    process_upload(receive(cast.system, jsonl([record("t1", 0)])).pk)
+    preview = start_preview(cast.system, RULES, by=cast.engineer, now=timezone.now())
+    app.tasks[PREVIEW_RULES].apply(args=[preview.pk], throw=True)
+    version = propose_rules(
+        RulesPreview.objects.get(), reason="why", by=cast.engineer, now=timezone.now()
+    )
+    decide_rules(
+        version,
+        outcome=RulesOutcome.APPROVED,
+        reason="why",
+        by=cast.owner,
+        now=timezone.now(),
+    )
+    later = approved(cast, MORE_RULES)
+
+    for rules in (version, later):
+        app.tasks[RECOMPUTE_RULES].apply(args=[rules.pk], throw=True)
+        app.tasks[SUGGEST_RULES].apply(args=[rules.pk], throw=True)
+
+    assert sent == [(RECOMPUTE_RULES, [later.pk])]
+    states = {row.rules_id: row.state for row in RulesJob.objects.all()}
+    assert states == {version.pk: "done", later.pk: "done"}
+    cast.system.refresh_from_db()
+    assert cast.system.shown_rules == later
+    assert RulesSuggestions.objects.get(rules=later).state == "done"
+
+
+@pytest.mark.parametrize(
+    ("task", "work"),
+    [
+        (RECOMPUTE_RULES, "recompute"),
+        (PREVIEW_RULES, "work_out_preview"),
+        (SUGGEST_RULES, "work_out_suggestions"),
+    ],
+)
+def test_a_database_that_goes_away_leaves_work_on_rules_to_the_sweeper(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, task: str, work: str
+) -> None:
+    def away(_: int) -> None:
+        raise OperationalError("server closed the connection")
+
+    monkeypatch.setattr(tasks, work, away)
+
+    app.tasks[task].apply(args=[7], throw=True)
+
+    (line,) = caplog.records
+    assert (line.getMessage(), line.task, line.row) == ("work waits for the database", task, 7)
 
 
 def test_the_sweeper_removes_what_broken_off_uploads_left(

@@ -111,10 +111,13 @@ def unfit_to_restart(version: RulesVersion) -> str:
     job = RulesJob.objects.filter(rules=version).first()
     if job is None or job.state not in (WorkState.CANCELLED.value, WorkState.FAILED.value):
         return f"The work on version {version.number} has not stopped."
+    return shown_later(version)
+
+
+def shown_later(version: RulesVersion) -> str:
+    """That pages show a version that was approved after this one; "" where they do not."""
     shown = shown_number(version.system)
-    if shown > version.number:
-        return f"Version {shown}, approved later, is shown already."
-    return ""
+    return f"Version {shown}, approved later, is shown already." if shown > version.number else ""
 
 
 def decided_sentence(version: RulesVersion) -> str:

@@ -15,6 +15,15 @@ def shown_rules(system: System) -> RulesVersion:
     return system.shown_rules
 
 
+def shown_rules_id(system: System) -> int:
+    """The id of the rules version that pages show by now, whatever the object at hand says."""
+    rows = System.objects.filter(pk=system.pk).values_list("shown_rules_id", flat=True)
+    found = rows.get()
+    if found is None:
+        raise LookupError(f"system {system.slug} was made without rules")
+    return found
+
+
 def rules_of(system: System) -> RuleSet:
     """The rules that the system's pages show."""
     return rules_in(shown_rules(system))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -13,6 +12,7 @@ from django.db import DatabaseError, transaction
 
 from tests.support.cast import Cast, person
 from tests.support.evidence import ingest, record
+from tests.support.rules import NOW, approved, drafted, proposed
 from traces.core.canonical import canonical_text
 from traces.core.rule_changes import RuleChange, RulePlace, change_document
 from traces.core.rule_documents import rule_set_document
@@ -46,27 +46,9 @@ from traces.services.rules import (
 
 pytestmark = pytest.mark.django_db
 
-NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 RULE = ArgumentRule("calculate", "expression", Arithmetic(), "one sum", "ada")
 ADD = RuleChange(put=(RULE,))
 OTHER = RuleChange(kinds=(("get_order", ToolKind.READ),))
-
-
-def drafted(cast: Cast, change: RuleChange = ADD) -> RulesPreview:
-    """A preview of the engineer's whose effect a worker has worked out."""
-    preview = start_preview(cast.system, change, by=cast.engineer, now=NOW)
-    RulesPreview.objects.filter(pk=preview.pk).update(state=WorkState.DONE.value, result={})
-    return preview
-
-
-def proposed(cast: Cast, change: RuleChange = ADD) -> RulesVersion:
-    return propose_rules(drafted(cast, change), reason="a sum", by=cast.engineer, now=NOW)
-
-
-def approved(cast: Cast, change: RuleChange = ADD) -> RulesVersion:
-    version = proposed(cast, change)
-    decide_rules(version, outcome=RulesOutcome.APPROVED, reason="agreed", by=cast.reviewer, now=NOW)
-    return version
 
 
 def test_a_preview_is_a_draft_of_the_change_on_the_newest_approved_version(cast: Cast) -> None:
@@ -146,7 +128,7 @@ def test_values_of_a_rule_come_back_as_they_went_in(cast: Cast) -> None:
 
 
 def test_a_proposal_is_a_version_with_its_change_and_base(cast: Cast) -> None:
-    preview = drafted(cast)
+    preview = drafted(cast, ADD)
 
     version = propose_rules(preview, reason="  a sum \x00 ", by=cast.engineer, now=NOW)
 
@@ -173,8 +155,8 @@ def test_a_proposal_is_a_version_with_its_change_and_base(cast: Cast) -> None:
     ],
 )
 def test_an_act_needs_a_reason(cast: Cast, reason: str, sentence: str) -> None:
-    version = proposed(cast)
-    preview = drafted(cast)
+    version = proposed(cast, ADD)
+    preview = drafted(cast, ADD)
     acts: list[Callable[[], object]] = [
         lambda: propose_rules(preview, reason=reason, by=cast.engineer, now=NOW),
         lambda: withdraw_rules(version, reason=reason, by=cast.engineer, now=NOW),
@@ -191,7 +173,7 @@ def test_an_act_needs_a_reason(cast: Cast, reason: str, sentence: str) -> None:
 def test_an_approval_asks_for_the_work_and_leaves_the_pages_alone(
     cast: Cast, caplog: pytest.LogCaptureFixture
 ) -> None:
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     caplog.set_level(logging.INFO, "evalsite.rules")
 
     decision = decide_rules(
@@ -214,7 +196,7 @@ def test_an_approval_asks_for_the_work_and_leaves_the_pages_alone(
 
 
 def test_a_rejected_or_withdrawn_version_changes_nothing(cast: Cast) -> None:
-    rejected, withdrawn = proposed(cast), proposed(cast)
+    rejected, withdrawn = proposed(cast, ADD), proposed(cast, ADD)
 
     decide_rules(rejected, outcome=RulesOutcome.REJECTED, reason="no", by=cast.reviewer, now=NOW)
     withdraw_rules(withdrawn, reason="a slip", by=cast.engineer, now=NOW)
@@ -250,37 +232,37 @@ def _second_engineer(cast: Cast) -> object:
 
 
 def _after_decision(cast: Cast) -> None:
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     _decide(version, cast.owner, "rejected")
     _decide(version, cast.reviewer)
 
 
 def _own(cast: Cast) -> None:
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     set_member(cast.system, cast.engineer, Role.REVIEWER)
     _decide(version, cast.engineer)
 
 
 def _uploader(cast: Cast) -> None:
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     ingest(cast.system, [record()], by=cast.reviewer)
     _decide(version, cast.reviewer, "rejected")
 
 
 def _overtaken(cast: Cast) -> None:
     version = proposed(cast, OTHER)
-    approved(cast)
+    approved(cast, ADD)
     _decide(version, cast.owner)
 
 
 def _overtaken_preview(cast: Cast) -> None:
     preview = drafted(cast, OTHER)
-    approved(cast)
+    approved(cast, ADD)
     propose_rules(preview, reason="why", by=cast.engineer, now=NOW)
 
 
 def _twice(cast: Cast) -> None:
-    preview = drafted(cast)
+    preview = drafted(cast, ADD)
     for _ in range(2):
         propose_rules(preview, reason="why", by=cast.engineer, now=NOW)
 
@@ -311,7 +293,7 @@ OVERTAKEN = (
         pytest.param(
             Refused(
                 lambda c: propose_rules(
-                    drafted(c), reason="why", by=_second_engineer(c), now=NOW
+                    drafted(c, ADD), reason="why", by=_second_engineer(c), now=NOW
                 ),
                 "This preview is a draft of engineer; make one of your own.",
             ),
@@ -319,7 +301,7 @@ OVERTAKEN = (
         ),
         pytest.param(
             Refused(
-                lambda c: propose_rules(drafted(c), reason="why", by=c.viewer, now=NOW),
+                lambda c: propose_rules(drafted(c, ADD), reason="why", by=c.viewer, now=NOW),
                 permissions.NOT_AN_ENGINEER,
             ),
             id="viewer-proposes",
@@ -343,11 +325,11 @@ OVERTAKEN = (
             Refused(_overtaken_preview, OVERTAKEN.replace("3", "2")), id="overtaken-preview"
         ),
         pytest.param(
-            Refused(lambda c: _decide(proposed(c), c.engineer), permissions.NOT_A_DECIDER),
+            Refused(lambda c: _decide(proposed(c, ADD), c.engineer), permissions.NOT_A_DECIDER),
             id="engineer-decides",
         ),
         pytest.param(
-            Refused(lambda c: _decide(proposed(c), c.outsider), permissions.NOT_A_DECIDER),
+            Refused(lambda c: _decide(proposed(c, ADD), c.outsider), permissions.NOT_A_DECIDER),
             id="outsider-decides",
         ),
         pytest.param(Refused(_own, permissions.OWN_PROPOSAL), id="own-proposal"),
@@ -366,7 +348,7 @@ OVERTAKEN = (
         pytest.param(
             Refused(
                 lambda c: withdraw_rules(
-                    proposed(c), reason="why", by=_second_engineer(c), now=NOW
+                    proposed(c, ADD), reason="why", by=_second_engineer(c), now=NOW
                 ),
                 permissions.NOT_THE_PROPOSER,
             ),
@@ -374,32 +356,32 @@ OVERTAKEN = (
         ),
         pytest.param(
             Refused(
-                lambda c: withdraw_rules(approved(c), reason="why", by=c.engineer, now=NOW),
+                lambda c: withdraw_rules(approved(c, ADD), reason="why", by=c.engineer, now=NOW),
                 "Version 2 was approved by reviewer.",
             ),
             id="withdrawn-too-late",
         ),
         pytest.param(
-            Refused(lambda c: stop_work(approved(c), by=c.viewer, now=NOW), permissions.NOT_A_WORKER),
+            Refused(lambda c: stop_work(approved(c, ADD), by=c.viewer, now=NOW), permissions.NOT_A_WORKER),
             id="viewer-stops",
         ),
         pytest.param(
             Refused(
-                lambda c: stop_work(proposed(c), by=c.engineer, now=NOW),
+                lambda c: stop_work(proposed(c, ADD), by=c.engineer, now=NOW),
                 "Nobody works on version 2.",
             ),
             id="nothing-to-stop",
         ),
         pytest.param(
             Refused(
-                lambda c: restart_work(approved(c), by=c.outsider, now=NOW),
+                lambda c: restart_work(approved(c, ADD), by=c.outsider, now=NOW),
                 permissions.NOT_A_WORKER,
             ),
             id="outsider-restarts",
         ),
         pytest.param(
             Refused(
-                lambda c: restart_work(approved(c), by=c.owner, now=NOW),
+                lambda c: restart_work(approved(c, ADD), by=c.owner, now=NOW),
                 "The work on version 2 has not stopped.",
             ),
             id="not-stopped",
@@ -422,7 +404,7 @@ def test_a_refused_act_says_why_and_leaves_no_trace(cast: Cast, case: Refused) -
 def test_who_declared_a_run_does_not_decide(cast: Cast) -> None:
     from traces.services.work import declare_run, release_named
 
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     release = release_named(cast.system, "1.0", by=cast.engineer)
     assert permissions.decision_refusal(version, cast.reviewer) == ""
     declare_run(release, "nightly", trials=1, by=cast.reviewer, now=NOW)
@@ -431,7 +413,7 @@ def test_who_declared_a_run_does_not_decide(cast: Cast) -> None:
 
 
 def test_a_person_who_was_switched_off_does_nothing(cast: Cast) -> None:
-    version = proposed(cast)
+    version = proposed(cast, ADD)
     cast.reviewer.is_active = False
     cast.reviewer.save()
     assert permissions.decision_refusal(version, cast.reviewer) == permissions.NOT_A_DECIDER
@@ -439,7 +421,7 @@ def test_a_person_who_was_switched_off_does_nothing(cast: Cast) -> None:
 
 def test_an_overtaken_version_may_be_rejected_and_its_change_previewed_again(cast: Cast) -> None:
     version = proposed(cast, OTHER)
-    newest = approved(cast)
+    newest = approved(cast, ADD)
 
     again = preview_again(version, by=cast.engineer, now=NOW)
     _decide(version, cast.owner, "rejected")
@@ -450,8 +432,8 @@ def test_an_overtaken_version_may_be_rejected_and_its_change_previewed_again(cas
 
 
 def test_a_change_that_was_made_meanwhile_is_no_change_any_more(cast: Cast) -> None:
-    preview = drafted(cast)
-    approved(cast)
+    preview = drafted(cast, ADD)
+    approved(cast, ADD)
     with pytest.raises(RulesError, match="This changes nothing"):
         preview_again(preview, by=cast.engineer, now=NOW)
 
@@ -469,7 +451,7 @@ def test_the_rejection_settings_are_carried_along(cast: Cast) -> None:
 
 
 def test_work_is_stopped_and_taken_up_again(cast: Cast) -> None:
-    version = approved(cast)
+    version = approved(cast, ADD)
     RulesJob.objects.update(after=7, n_done=7, n_tries=3, state=WorkState.WORKING.value)
 
     stop_work(version, by=cast.engineer, now=NOW)
@@ -493,7 +475,7 @@ def test_work_is_stopped_and_taken_up_again(cast: Cast) -> None:
 
 
 def test_the_operator_takes_up_failed_work_again(cast: Cast) -> None:
-    version = approved(cast)
+    version = approved(cast, ADD)
     RulesJob.objects.update(state=WorkState.FAILED.value, failure="It stopped.")
 
     restart_work(version, now=NOW)
@@ -503,7 +485,7 @@ def test_the_operator_takes_up_failed_work_again(cast: Cast) -> None:
 
 
 def test_work_on_a_version_that_a_later_one_replaced_is_not_taken_up(cast: Cast) -> None:
-    version, later = approved(cast), approved(cast, OTHER)
+    version, later = approved(cast, ADD), approved(cast, OTHER)
     stop_work(version, by=cast.engineer, now=NOW)
     cast.system.shown_rules = later
     cast.system.save()
@@ -530,6 +512,6 @@ def test_suggestions_are_asked_for_once(cast: Cast) -> None:
 
 
 def test_a_decision_is_never_edited(cast: Cast) -> None:
-    approved(cast)
+    approved(cast, ADD)
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         RulesDecision.objects.update(reason="other")
