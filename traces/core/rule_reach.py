@@ -53,11 +53,6 @@ class Concern:
         pairs = {*self.tools_of_tasks, *other.tools_of_tasks}
         return Concern(self.tools | other.tools, tuple(sorted(pairs)))
 
-    @property
-    def is_none(self) -> bool:
-        """Whether nothing changes that a key could tell."""
-        return not self.tools and not self.tools_of_tasks
-
 
 @dataclass(frozen=True, slots=True)
 class TakenTrajectory:
@@ -160,8 +155,8 @@ def _moved_paths(
     for one in taken:
         sides.setdefault(joined.first((False, one.before[at])), []).append(one)
     for together in sides.values():
-        before = _trials_by({one: one.before[at] for one in together})
-        after = _trials_by({one: one.after[at] for one in together})
+        before = _trials_by((one.before[at], one.n_trials) for one in together)
+        after = _trials_by((one.after[at], one.n_trials) for one in together)
         if len(before) == len(after) == 1:
             continue
         places_before = {key: place for place, (key, _) in enumerate(before)}
@@ -180,10 +175,10 @@ def _moved_paths(
         )
 
 
-def _trials_by(keys: Mapping[TakenTrajectory, bytes]) -> list[tuple[bytes, int]]:
+def _trials_by(taken: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
     counts: dict[bytes, int] = {}
-    for one, key in keys.items():
-        counts[key] = counts.get(key, 0) + one.n_trials
+    for key, n_trials in taken:
+        counts[key] = counts.get(key, 0) + n_trials
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
