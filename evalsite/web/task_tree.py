@@ -16,7 +16,7 @@ from evalsite.common.shell import Crumb, Figure
 from evalsite.web.task_filters import TaskFilters
 from evalsite.web.task_tabs import TaskTab, task_tabs
 from traces.core.paths import PathLevel
-from traces.core.prefix_tree import BranchCounts, CutRow, Parting, TreeRow
+from traces.core.prefix_tree import BranchCounts, CutRow, Parting, PartingStep, TreeRow
 from traces.core.rules import RuleSet
 from traces.core.shown_json import shown_json
 from traces.core.trajectory import ArgumentsForm
@@ -293,21 +293,29 @@ def _trial(
     )
 
 
-def _places(stored: TaskTree) -> tuple[pages.Link, ...]:
-    """The rows where failing trials part from the passing paths, most trials first."""
-    found: list[tuple[int, pages.Link]] = []
+def _places(stored: TaskTree) -> tuple[pages.PartingPlace, ...]:
+    """The steps at which failing trials part from the passing paths, most trials first."""
+    anchors: dict[int, str] = {}  # of the first row at each step
     for number, row in enumerate(stored.tree.rows, 1):
-        if not isinstance(row, TreeRow) or row.parting is Parting.NONE:
-            continue
-        leaves = row.parting is Parting.LEAVES
-        n = row.through.n_fail if leaves else row.ending.n_fail
-        step = row.first + 1 if leaves else row.first + len(row.labels)
-        label = (
-            f"{counted(n, 'trial')} at step {step:,}" if step else f"{counted(n, 'trial')} at once"
-        )
-        how = "leaves" if leaves else "stops short"
-        found.append((-n, pages.Link(label, f"#branch-{number}", title=how)))
-    return tuple(link for _, link in sorted(found, key=lambda each: each[0]))
+        if isinstance(row, TreeRow) and row.parting is not Parting.NONE:
+            leaves = row.parting is Parting.LEAVES
+            step = row.first if leaves else row.first + len(row.labels)
+            anchors.setdefault(step, f"#branch-{number}")
+    order = sorted(stored.tree.partings, key=lambda at: -at.n_left - at.n_stopped_short)
+    return tuple(
+        pages.PartingPlace(f"step {at.step + 1:,}", anchors.get(at.step, ""), _parting_words(at))
+        for at in order
+    )
+
+
+def _parting_words(at: PartingStep) -> str:
+    words: list[str] = []
+    if at.n_left:
+        words.append(f"{at.n_left:,} {'leaves' if at.n_left == 1 else 'leave'}")
+    if at.n_stopped_short:
+        verb = "stops" if at.n_stopped_short == 1 else "stop"
+        words.append(f"{at.n_stopped_short:,} {verb} before it")
+    return ", ".join(words)
 
 
 def _figures(stored: TaskTree) -> tuple[Figure, ...]:

@@ -8,6 +8,7 @@ whole. Each (sequence, step) is looked at once; nothing recurses, so a path may 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -77,6 +78,17 @@ class CutRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PartingStep:
+    """How many failing trials part at one step: the one that no passing trial took there, or the
+    one that passing trials took next.
+    """
+
+    step: int  # its index
+    n_left: int
+    n_stopped_short: int
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixTree:
     """Rows depth first, among siblings most trials first, then as given; and what failing trials
     came to, cut branches included. Without a passing trial there is no path to leave.
@@ -85,9 +97,18 @@ class PrefixTree:
     rows: tuple[TreeRow | CutRow, ...]
     counts: BranchCounts
     n_branches: int  # of the whole tree
-    n_left: int  # failing trials that left the passing paths
-    n_stopped_short: int
+    partings: tuple[PartingStep, ...]  # by step
     n_alike: int  # failing trials that took a passing path whole
+
+    @property
+    def n_left(self) -> int:
+        """Failing trials that left the passing paths."""
+        return sum(each.n_left for each in self.partings)
+
+    @property
+    def n_stopped_short(self) -> int:
+        """Failing trials that ended where every passing trial goes on."""
+        return sum(each.n_stopped_short for each in self.partings)
 
 
 @dataclass(slots=True)
@@ -116,13 +137,11 @@ def prefix_tree(paths: Sequence[TakenPath], *, most_rows: int) -> PrefixTree:
         most_rows, range(len(branches)), key=lambda at: (-branches[at].through.n_trials, at)
     ):
         branches[at].is_shown = True
-    stopped = (each for each in branches if each.parting is Parting.STOPS_SHORT)
     return PrefixTree(
         rows=tuple(_rows(branches[:1], paths)),
         counts=_sum(path.counts for path in paths),
         n_branches=len(branches),
-        n_left=sum(each.through.n_fail for each in branches if each.parting is Parting.LEAVES),
-        n_stopped_short=sum(each.ending.n_fail for each in stopped),
+        partings=_partings(branches),
         n_alike=sum(each.ending.n_fail for each in branches if each.ending.n_pass),
     )
 
@@ -167,6 +186,16 @@ def _follow(branch: _Branch, paths: Sequence[TakenPath]) -> None:
     branch.ending = _sum(paths[path].counts for path in branch.ends)
     if branch.ending.n_fail and branch.through.n_pass and not branch.ending.n_pass:
         branch.parting = Parting.STOPS_SHORT
+
+
+def _partings(branches: Iterable[_Branch]) -> tuple[PartingStep, ...]:
+    left, stopped = Counter[int](), Counter[int]()
+    for branch in branches:
+        if branch.parting is Parting.LEAVES:
+            left[branch.first] += branch.through.n_fail
+        elif branch.parting is Parting.STOPS_SHORT:
+            stopped[branch.end] += branch.ending.n_fail
+    return tuple(PartingStep(at, left[at], stopped[at]) for at in sorted({*left, *stopped}))
 
 
 def _rows(roots: list[_Branch], paths: Sequence[TakenPath]) -> Iterable[TreeRow | CutRow]:

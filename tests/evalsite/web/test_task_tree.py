@@ -70,9 +70,8 @@ def test_failing_trials_leave_at_a_row_that_says_so(client: Client, cast: Cast) 
         ("4", "fail", 0, f"{at}{trials['4']}/?agent=3"),
     ]
     assert [(t.label, t.href) for t in asks.trials] == [("2", f"{at}{trials['2']}/?agent=3")]
-    assert [(p.label, p.title, p.href) for p in page.places] == [
-        ("1 trial at step 2", "stops short", "#branch-1"),
-        ("1 trial at step 3", "leaves", "#branch-3"),
+    assert [(p.label, p.words, p.href) for p in page.places] == [
+        ("step 3", "1 leaves, 1 stops before it", "#branch-1")
     ]
     assert [(f.label, f.value, f.detail) for f in page.figures] == [
         ("Trials", "6", "0 harness errors"),
@@ -122,7 +121,7 @@ def test_trials_that_did_nothing_part_at_the_start(client: Client, cast: Cast) -
 def test_a_failing_trial_without_a_step_stops_at_once(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0), record("t1", 1, calls=(), verdicts=FAIL)])
     page = visit(client, cast.viewer, tree_path(cast.system))
-    assert [place.label for place in page.places] == ["1 trial at once"]
+    assert [(p.label, p.words) for p in page.places] == [("step 1", "1 stops before it")]
 
 
 def test_without_a_passing_trial_the_figures_say_so(client: Client, cast: Cast) -> None:
@@ -255,15 +254,26 @@ def test_rows_beyond_the_limit_are_counted_and_can_be_drawn(
     assert (len(more.rows), more.more) == (6, None)
 
 
-def test_more_places_than_are_named_are_counted(client: Client, cast: Cast) -> None:
+def test_steps_of_parting_are_counted_in_branches_that_are_not_drawn_too(
+    client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalsite.web import task_tree
+
+    monkeypatch.setattr(task_tree, "MOST_ROWS", 2)
+    parted = [(*((LOOK,) * n), ASK) for n in range(8)]
     ingest(
         cast.system,
         [
-            record("t1", "p", calls=(LOOK,)),
-            *(record("t1", n, calls=((f"t{n}", {}),), verdicts=FAIL) for n in range(8)),
+            record("t1", "p", calls=(LOOK,) * 8),
+            *(record("t1", n, calls=calls, verdicts=FAIL) for n, calls in enumerate(parted)),
+            record("t1", "last", calls=parted[3], verdicts=FAIL),
         ],
     )
     page = visit(client, cast.viewer, tree_path(cast.system))
+    assert [(p.label, p.words, p.href) for p in page.places][:2] == [
+        ("step 4", "2 leave", ""),
+        ("step 1", "1 leaves", ""),
+    ]
     assert (len(page.places), page.n_more_places) == (6, 2)
 
 

@@ -10,6 +10,7 @@ from traces.core.prefix_tree import (
     BranchCounts,
     CutRow,
     Parting,
+    PartingStep,
     PrefixTree,
     TakenPath,
     TreeRow,
@@ -64,6 +65,7 @@ def test_shared_steps_stand_once_and_rows_come_most_trials_first() -> None:
     ]
     assert tree.counts == BranchCounts(3, 4, 1)
     assert (tree.n_branches, tree.n_left, tree.n_stopped_short, tree.n_alike) == (6, 2, 1, 1)
+    assert tree.partings == (PartingStep(2, 1, 1), PartingStep(4, 1, 0))
     first, second, *_, last = (row for row in tree.rows if isinstance(row, TreeRow))
     assert (first.first, first.path, first.ends, first.is_last, first.is_leaf) == (
         (0, 0, (4,), True, False)
@@ -112,7 +114,7 @@ def test_without_a_passing_trial_nothing_is_left() -> None:
 
 
 def test_no_path_makes_no_row() -> None:
-    assert prefix_tree([], most_rows=9) == PrefixTree((), BranchCounts(), 0, 0, 0, 0)
+    assert prefix_tree([], most_rows=9) == PrefixTree((), BranchCounts(), 0, (), 0)
 
 
 def test_an_empty_path_alone_is_a_row_without_steps() -> None:

@@ -63,6 +63,15 @@ class BranchRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PartingPlace:
+    """A step at which failing trials part from the passing paths."""
+
+    label: str  # "step 4"
+    href: str  # the first row that shows it; "" where none is drawn
+    words: str  # "3 leave, 1 stops before it"
+
+
+@dataclass(frozen=True, slots=True)
 class TaskTreePage:
     """Where the trials of a task part, and at which step failing ones leave."""
 
@@ -80,7 +89,7 @@ class TaskTreePage:
     versions: tuple[Choice, ...]
     switches: PathSwitches
     words: str  # "12 branches, most trials first"
-    places: tuple[Link, ...]  # to the rows where failing trials part, most trials first
+    places: tuple[PartingPlace, ...]  # most trials first
     n_more_places: int
     rows: tuple[BranchRow, ...]
     has_errors: bool  # a column for harness errors
