@@ -8,23 +8,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
+from reviews.models import AcceptedPath, Flag, FlagCode
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record
+from traces.core.paths import PathLevel
+from traces.core.rule_changes import RuleChange, change_document
 from traces.models import (
     LineOutcome,
     Member,
     Release,
     Role,
+    RulesPreview,
+    RulesVersion,
     Run,
     System,
     Task,
     Trial,
     Upload,
     UploadLine,
+    User,
 )
+from traces.selectors.rules import shown_rules
 from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +48,8 @@ PUBLIC = {
     "api-docs",
 }
 RULE = re.compile(
-    r"public|signed-in|system:(read|flag|contribute|review|own)|api-key:(ingest|read)"
+    r"public|signed-in|system:(read|flag|contribute|approve|recompute|review|own)"
+    r"|api-key:(ingest|read)"
 )
 
 
@@ -59,7 +69,9 @@ ROUTES = {str(pattern.name): pattern for pattern in patterns()}
 IN_SYSTEM = sorted(name for name, p in ROUTES.items() if rule_of(p).startswith("system:"))
 FOR_ENGINEERS = sorted(n for n, p in ROUTES.items() if rule_of(p) == "system:contribute")
 SIGNED_IN = sorted(name for name, p in ROUTES.items() if rule_of(p) == "signed-in")
-OBJECTS = {"task", "trial", "run", "release", "upload", "line", "step"}
+POST_ONLY = {"rules-propose", "rules-decide", "rules-withdraw", "rules-work", "rules-suggest"}
+IDENTITIES = ("task", "trial", "run", "release", "upload", "path", "flag", "preview")
+OBJECTS = {*IDENTITIES, "line", "step", "number"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +86,27 @@ class World:
         return reverse(name, kwargs=values)
 
 
-def world_of(system: System) -> World:
+def ask(client: Client, name: str, path: str) -> HttpResponse:
+    """The answer to the method that the route takes."""
+    return client.post(path, {}) if name in POST_ONLY else client.get(path)
+
+
+def world_of(system: System, by: User) -> World:
     ingest(system, [record("t1", 0), record("t1", 1), {"task_id": "broken"}])
+    trial = Trial.objects.filter(system=system).order_by("pk")[0]
+    version, now = shown_rules(system), timezone.now()
+    proposal = RulesVersion.objects.create(
+        system=system,
+        number=1_000 + system.pk,
+        document=version.document,
+        reason="x",
+        created_by=by,
+    )
     return World(
         {
             "slug": system.slug,
             "task": Task.objects.get(system=system, task_id="t1").uuid,
-            "trial": Trial.objects.filter(system=system).order_by("pk")[0].uuid,
+            "trial": trial.uuid,
             "run": Run.objects.get(release__system=system).uuid,
             "release": Release.objects.get(system=system).uuid,
             "upload": Upload.objects.get(system=system).uuid,
@@ -88,13 +114,49 @@ def world_of(system: System) -> World:
                 upload__system=system, outcome=LineOutcome.REFUSED.value
             ).pk,
             "step": 1,
+            "number": proposal.number,
+            "path": accepted_path(trial, version, by).uuid,
+            "flag": Flag.objects.create(
+                system=system,
+                trial=trial,
+                code=FlagCode.PERSON.value,
+                key=uuid.uuid4(),
+                reason="look",
+                by=by,
+                raised_at=now,
+            ).uuid,
+            "preview": RulesPreview.objects.create(
+                system=system,
+                base=version,
+                change=change_document(RuleChange()),
+                document=version.document,
+                by=by,
+                asked_at=now,
+                touched_at=now,
+            ).uuid,
         }
+    )
+
+
+def accepted_path(trial: Trial, version: RulesVersion, by: User) -> AcceptedPath:
+    return AcceptedPath.objects.create(
+        task=trial.task,
+        number=1,
+        level=PathLevel.SEQUENCE.value,
+        messages=False,
+        trajectory=trial.trajectory,
+        trial=trial,
+        rules=version,
+        key=uuid.uuid4(),
+        reason="looked at",
+        by=by,
+        accepted_at=timezone.now(),
     )
 
 
 @pytest.fixture
 def world(cast: Cast) -> World:
-    return world_of(cast.system)
+    return world_of(cast.system, cast.engineer)
 
 
 def test_every_route_states_who_may_reach_it() -> None:
@@ -112,7 +174,7 @@ def test_a_route_names_its_system_exactly_where_its_rule_asks_for_one() -> None:
 @pytest.mark.parametrize("name", [*IN_SYSTEM, *SIGNED_IN])
 def test_a_stranger_is_asked_to_sign_in(name: str, client: Client, world: World) -> None:
     path = world.path(name)
-    answer = client.get(path)
+    answer = ask(client, name, path)
     assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={path}")
 
 
@@ -121,8 +183,8 @@ def test_an_outsider_sees_nothing_and_cannot_tell_it_from_nothing(
     name: str, client: Client, cast: Cast, world: World
 ) -> None:
     client.force_login(cast.outsider)
-    foreign = client.get(world.path(name))
-    absent = client.get(world.path(name, slug="no-such-system"))
+    foreign = ask(client, name, world.path(name))
+    absent = ask(client, name, world.path(name, slug="no-such-system"))
 
     assert (foreign.status_code, absent.status_code) == (404, 404)
     assert foreign.content == absent.content
@@ -142,11 +204,12 @@ def test_an_outsider_cannot_post_either(
 def test_another_systems_things_are_absent_under_ones_own_address(
     name: str, client: Client, cast: Cast, world: World
 ) -> None:
-    elsewhere = world_of(cast.other_system)
-    client.force_login(cast.engineer)
-    foreign = client.get(elsewhere.path(name, slug=cast.system.slug))
-    nothing = {key: uuid.uuid4() for key in ("task", "trial", "run", "release", "upload")}
-    absent = client.get(world.path(name, **nothing))
+    elsewhere = world_of(cast.other_system, cast.outsider)
+    person = cast.reviewer if rule_of(ROUTES[name]) == "system:approve" else cast.engineer
+    client.force_login(person)
+    foreign = ask(client, name, elsewhere.path(name, slug=cast.system.slug))
+    nothing = {key: uuid.uuid4() for key in IDENTITIES} | {"number": 999_999}
+    absent = ask(client, name, world.path(name, **nothing))
 
     assert (foreign.status_code, absent.status_code) == (404, 404)
     assert foreign.content == absent.content
@@ -155,7 +218,8 @@ def test_another_systems_things_are_absent_under_ones_own_address(
 @pytest.mark.parametrize("role", list(Role))
 def test_every_member_reads(role: Role, client: Client, cast: Cast, world: World) -> None:
     client.force_login(cast.members()[role])
-    readable = [name for name in IN_SYSTEM if rule_of(ROUTES[name]) == "system:read"]
+    rules = ("system:read", "system:flag")
+    readable = [name for name in IN_SYSTEM if rule_of(ROUTES[name]) in rules]
     answers = {name: client.get(world.path(name)).status_code for name in readable}
 
     assert answers == {name: 302 if name == "system-start" else 200 for name in readable}
@@ -167,10 +231,29 @@ def test_only_an_engineer_contributes(
     name: str, role: Role, client: Client, cast: Cast, world: World
 ) -> None:
     client.force_login(cast.members()[role])
-    answer = client.get(world.path(name))
+    answer = ask(client, name, world.path(name))
 
     assert answer.status_code == 403
     assert "Only an engineer of this system uploads evidence" in answer.content.decode()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.ENGINEER])
+def test_neither_engineer_nor_viewer_decides_on_rules(
+    role: Role, client: Client, cast: Cast, world: World
+) -> None:
+    client.force_login(cast.members()[role])
+    answer = client.post(world.path("rules-decide"), {"outcome": "approved", "reason": "yes"})
+
+    assert answer.status_code == 403
+    assert "Only a reviewer or an owner of this system decides" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["rules-work", "rules-suggest"])
+def test_a_viewer_does_not_move_background_work(
+    name: str, client: Client, cast: Cast, world: World
+) -> None:
+    client.force_login(cast.viewer)
+    assert client.post(world.path(name), {}).status_code == 403
 
 
 def test_a_change_of_role_holds_at_once(client: Client, cast: Cast, world: World) -> None:
