@@ -80,7 +80,7 @@ def seen_arguments(system_id: int, tool: str) -> tuple[SeenArgument, ...]:
                 examples[argument] = _short(canonical_text(value))
         for argument in places:
             counts[argument] = counts.get(argument, 0) + 1
-    most_used = sorted(counts, key=lambda argument: (-counts[argument], argument))
+    most_used = sorted(counts, key=lambda each: (-counts[each], each.count("/"), each))
     return tuple(
         SeenArgument(argument, counts[argument], examples[argument])
         for argument in most_used[:_MOST_PLACES]

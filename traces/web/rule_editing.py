@@ -224,6 +224,7 @@ def _rule_page(
             *((pages.Hidden("near", str(near.uuid)),) if near else ()),
         ),
         arguments=_argument_options(system.pk, tool, argument) if tool else (),
+        is_argument_typed=form.is_bound and form["argument"].value() == "",
         tasks=_task_options(system.pk, task, near) if tool else (),
         left=difference.left if difference else None,
         right=difference.right if difference else None,
@@ -332,7 +333,9 @@ def _post_suggested(request: SystemRequest) -> HttpResponse:
     author = request.access.user.username
     made = [rule_of_text(text, author=author) for text in request.POST.getlist("rule")]
     rules = tuple(rule for rule in made if rule is not None)
-    if not rules or len(rules) < len(made):
+    if not made:
+        return rules_answer(request, error="Choose a suggestion first.")
+    if len(rules) < len(made):
         return rules_answer(request, error="This suggestion cannot be read. Look for it again.")
     try:
         return _to_preview(request, RuleChange(put=rules))

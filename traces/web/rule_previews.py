@@ -21,6 +21,7 @@ from traces.selectors.rules_work import percent_done
 from traces.services.rules import RulesError, propose_rules
 from traces.web import pages
 from traces.web.addresses import Addresses, address
+from traces.web.polling import polled
 from traces.web.rule_forms import ProposeForm, rule_text
 from traces.web.rule_rows import (
     SHOWN_CHANGES,
@@ -108,7 +109,8 @@ def _answer(
         leave_url=at.rules,
     )
     status = 422 if form.is_bound else 200
-    return render(request, "traces/rules_preview.html", {"page": page}, status=status)
+    answer = render(request, "traces/rules_preview.html", {"page": page}, status=status)
+    return polled(request, answer, is_moving=bool(page.poll_url))
 
 
 def _heading(preview: RulesPreview, effect: RulesEffect | None) -> str:

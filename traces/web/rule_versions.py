@@ -30,6 +30,7 @@ from traces.services.rules import RulesError, decide_rules, restart_work, stop_w
 from traces.tasks import hint_recompute
 from traces.web import pages
 from traces.web.addresses import Addresses
+from traces.web.polling import polled
 from traces.web.rule_forms import DecideForm, WithdrawForm
 from traces.web.rule_kinds import KIND_WORDS
 from traces.web.rule_rows import (
@@ -170,7 +171,7 @@ def _answer(
         ),
         heading=_heading(row),
         sentence=_sentence(row),
-        badge=version_badge(row),
+        badge=version_badge(row) if row.work and row.number > row.shown_number else None,
         notices=(pages.Notice(overtaken, level="warning"),) if overtaken else (),
         error=error,
         facts=_facts(row, at),
@@ -198,7 +199,8 @@ def _answer(
         back=_back(row) if may_propose else (),
     )
     status = 422 if error or decide or withdraw else 200
-    return render(request, "traces/rules_version.html", {"page": page}, status=status)
+    answer = render(request, "traces/rules_version.html", {"page": page}, status=status)
+    return polled(request, answer, is_moving=bool(page.poll_url))
 
 
 def _sentences(row: VersionRow, stored: RulesVersion) -> tuple[str, ...]:

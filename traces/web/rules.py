@@ -33,6 +33,7 @@ from traces.tasks import hint_suggestions
 from traces.web import pages
 from traces.web.addresses import Addresses, address
 from traces.web.asking import number_in, pager_of
+from traces.web.polling import polled
 from traces.web.rule_forms import rule_text
 from traces.web.rule_kinds import KIND_WORDS, NO_KIND, calls_words
 from traces.web.rule_rows import change_of, listed_sentences, version_line, version_work
@@ -102,7 +103,8 @@ def rules_answer(request: SystemRequest, *, error: str = "") -> HttpResponse:
         else "",
     )
     status = 422 if error else 200
-    return render(request, "traces/rules_page.html", {"page": page}, status=status)
+    answer = render(request, "traces/rules_page.html", {"page": page}, status=status)
+    return polled(request, answer, is_moving=bool(page.poll_url))
 
 
 def _sentence(version: RulesVersion, rules: RuleSet) -> str:
@@ -187,7 +189,7 @@ def _rules_words(rules: RuleSet) -> str:
 
 
 def _use_words(search: RulesSuggestions | None, found: RuleSuggestions | None) -> str:
-    if search is None or found is None or search.result_at is None:
+    if search is None or found is None or search.result_at is None or not found.n_calls:
         return ""
     return f"Use counted over all stored calls, {time_text(search.result_at)}."
 
@@ -239,8 +241,10 @@ def _suggestions_words(search: RulesSuggestions | None, found: RuleSuggestions |
         if search is not None and search.is_open:
             return "The stored paths are being searched."
         return "Nobody has looked yet."
-    over = f"{counted(found.n_paths, 'passing path')} of {counted(found.n_tasks, 'task')}"
+    over = f"{counted(found.n_paths, 'passing path')} that differ by arguments alone"
     cut = " More places differ than were tried." if found.is_cut else ""
+    if not found.n_paths:
+        return f"No passing path of {counted(found.n_tasks, 'task')} differs by arguments alone."
     if not found.suggestions:
         return f"No rule would merge any of {over}.{cut}"
     n = len(found.suggestions)
@@ -255,9 +259,10 @@ def _suggestions_words(search: RulesSuggestions | None, found: RuleSuggestions |
 def _suggestion_row(one: Suggestion, access: Access, at: Addresses) -> pages.SuggestionRow:
     text = rule_text(one.rule) if access.may(Act.CONTRIBUTE) else ""
     return pages.SuggestionRow(
-        rule_sentence=rule_sentence(one.rule),
-        sentence=one.sentence,
-        effect=f"{counted(one.n_merged, 'path')} fewer in {counted(one.n_tasks, 'task')}",
+        sentence=rule_sentence(one.rule),
+        effect=f"{counted(one.n_merged, 'path')} fewer in {counted(one.n_tasks, 'task')}"
+        if one.n_merged
+        else "no path fewer yet",
         examples=one.examples[:LISTED_EXAMPLES],
         rule=text,
         edit_url=address(at.rule_form, {"rule": text}) if text else "",

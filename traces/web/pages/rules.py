@@ -77,7 +77,6 @@ class ToolRow:
 class SuggestionRow:
     """A rule that the stored paths suggest."""
 
-    rule_sentence: str
     sentence: str
     effect: str  # "7 paths fewer in 1 task"
     examples: tuple[str, ...]
@@ -96,6 +95,11 @@ class Suggestions:
     is_moving: bool
     failure: str = ""
     again_url: str = ""  # takes a POST; "" where the person may not
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether the person may preview several of them together."""
+        return len(self.rows) > 1 and bool(self.rows[0].rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,7 @@ class RuleFormPage:
     other_tool_url: str
     hidden: tuple[Hidden, ...]
     arguments: tuple[Option, ...]
+    is_argument_typed: bool
     tasks: tuple[Option, ...]
     left: str | None  # the two values that a reader found different
     right: str | None
@@ -160,6 +165,11 @@ class RuleFormPage:
     fitting: tuple[KindChoice, ...]  # kinds that make the two values equal
     kinds: tuple[KindChoice, ...]  # the others
     earlier: str  # the rule that stands at this place already
+
+    @property
+    def has_argument(self) -> bool:
+        """Whether an argument is chosen so far, or typed in."""
+        return any(option.is_selected for option in self.arguments) or self.is_argument_typed
 
     @property
     def is_other_chosen(self) -> bool:
@@ -273,7 +283,7 @@ class RulesVersionPage:
     crumbs: tuple[Crumb, ...]
     heading: str
     sentence: str
-    badge: Badge
+    badge: Badge | None  # where the heading does not say it all
     notices: tuple[Notice, ...]
     error: str
     facts: tuple[Fact, ...]
