@@ -14,13 +14,13 @@ like identifiers, dates or amounts is never ignored.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from traces.core.canonical import canonical_text, decimal_of, value_of_text
+from traces.core.canonical import canonical_text, value_of_text
 from traces.core.paths import CallTexts
 from traces.core.pointers import escaped
 from traces.core.rule_suggestions import Suggestion
@@ -105,15 +105,14 @@ class _Evidence:
     forms: Counter[RuleKind] = field(default_factory=Counter)  # values with another form
     tasks: Counter[RuleKind] = field(default_factory=Counter)
     examples: dict[RuleKind, list[tuple[str, ...]]] = field(default_factory=dict)
-    decimals: int = _FEWEST_DECIMALS
-    defaults: Counter[str] = field(default_factory=Counter)
+    defaults: set[str] = field(default_factory=set)
     n_free: int = 0
     is_bound: bool = False  # some difference is not of wording
 
     @property
     def weight(self) -> int:
         """How much speaks for looking at the place."""
-        return sum(self.forms.values()) + sum(self.defaults.values()) + self.n_free
+        return sum(self.forms.values()) + len(self.defaults) + self.n_free
 
 
 @dataclass(slots=True)
@@ -144,6 +143,7 @@ class Findings:
     def __init__(self, rules: RuleSet) -> None:
         self._rules = rules
         self._found: dict[_Place, _Evidence] = {}
+        self._n_decimals: dict[_Place, int] = {}  # the most of any number seen there
 
     def look_at_calls(self, seen: Iterable[SeenCall]) -> None:
         """Note the forms in which passing trials of one task wrote equal values.
@@ -161,6 +161,8 @@ class Findings:
                 if len(text) <= _LONGEST_VALUE:
                     _widen(values.setdefault(_Place(one.call.tool, tokens), {}), text, one)
         for place, texts in values.items():
+            known = self._n_decimals.get(place, _FEWEST_DECIMALS)
+            self._n_decimals[place] = max(known, *map(_n_decimals, texts))
             if len(texts) > 1 and not self._is_ruled(place):
                 self._note_forms(place, texts)
 
@@ -175,7 +177,7 @@ class Findings:
         """The rules to count, and whether there were more places than are tried."""
         chosen: list[tuple[int, Candidate]] = []
         for place, evidence in self._found.items():
-            for terms in _terms_for(evidence):
+            for terms in _terms_for(evidence, self._n_decimals.get(place, _FEWEST_DECIMALS)):
                 rule = ArgumentRule(
                     tool=place.tool,
                     argument=argument_of(place.tokens),
@@ -211,7 +213,6 @@ class Findings:
             evidence.tasks[kind] += 1
             evidence.forms[kind] += sum(len(group) - 1 for group in groups)
             for group in groups:
-                evidence.decimals = max(evidence.decimals, *map(_n_decimals, group))
                 examples = evidence.examples.setdefault(kind, [])
                 if len(examples) < _MOST_EXAMPLES:
                     examples.append(tuple(sorted(group)[:_MOST_EXAMPLE_VALUES]))
@@ -278,15 +279,15 @@ def _fits(tokens: Tokens, place: _Place) -> bool:
 
 
 def _places_in(arguments: Json) -> Iterator[tuple[Tokens, Json]]:
-    """The places of a call's arguments that a rule could name, below the arguments as a whole."""
-    waiting: list[tuple[Tokens, Json]] = [((), arguments)]
-    n_places = 0
-    while waiting:
-        tokens, value = waiting.pop()
+    """The first places of a call's arguments that a rule could name, the outer ones first."""
+    waiting: deque[tuple[Tokens, Json]] = deque([((), arguments)])
+    n_places = -1  # the arguments as a whole are none
+    while waiting and n_places < _MOST_PLACES:
+        tokens, value = waiting.popleft()
+        n_places += 1
         if tokens:
-            n_places += 1
             yield tokens, value
-        if n_places >= _MOST_PLACES or len(tokens) >= _DEEPEST:
+        if len(tokens) >= _DEEPEST:
             continue
         if isinstance(value, dict):
             waiting += [((*tokens, name), value[name]) for name in value if _is_plain_name(name)]
@@ -336,7 +337,6 @@ _REASONS: Mapping[type[RuleTerms], str] = {
 _SAYS_NOTHING = frozenset({"null", "false", "0", '""', "[]", "{}"})
 _CODE = re.compile(r"\W*[0-9]+(?:[-/.:][0-9]+){2,}\W*")  # dates, telephone numbers, versions
 _LEADING_ZERO = re.compile(r"(?<![0-9.])0[0-9]")
-_NUMERAL = re.compile(r"\s*[+-]?[0-9]*(?:\.([0-9]*))?\s*")
 _PROSE_WORD = re.compile(r"""["'(*]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*["'.,;:!?)*]*""")
 _NOT_PROSE = re.compile(r"[{}<>|\\`]")
 
@@ -361,12 +361,12 @@ def _looks_like_identifier(text: str) -> bool:
 def _n_decimals(text: str) -> int:
     """Decimal places of a canonical number, or of text that is one."""
     value = value_of_text(text)
-    if isinstance(value, str):
-        match = _NUMERAL.fullmatch(value)
-        return len(match.group(1) or "") if match else 0
-    if isinstance(value, bool | list | dict) or value is None:
+    if isinstance(value, list):
         return 0
-    exponent = decimal_of(value).as_tuple().exponent
+    try:
+        exponent = Decimal(str(value)).as_tuple().exponent
+    except InvalidOperation:
+        return 0
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
@@ -403,15 +403,15 @@ def _is_capitals(word: str) -> bool:
     return len(word) > 1 and word.isupper()
 
 
-def _terms_for(evidence: _Evidence) -> Iterator[RuleTerms]:
+def _terms_for(evidence: _Evidence, n_decimals: int) -> Iterator[RuleTerms]:
     for kind, terms in _FORMS.items():
-        if kind is RuleKind.ROUND_TO and evidence.forms[kind]:
-            if evidence.decimals <= _MOST_DECIMALS:
-                yield RoundTo(Decimal(1).scaleb(-evidence.decimals))
-        elif evidence.forms[kind]:
+        if not evidence.forms[kind]:
+            continue
+        if kind is not RuleKind.ROUND_TO:
             yield terms
-    if evidence.defaults:
-        yield Default(min(evidence.defaults, key=lambda text: (-evidence.defaults[text], text)))
+        elif n_decimals <= _MOST_DECIMALS:  # else a grid would merge other numbers too
+            yield RoundTo(Decimal(1).scaleb(-n_decimals))
+    yield from map(Default, sorted(evidence.defaults))
     if evidence.n_free and not evidence.is_bound:
         yield Ignore()
 
@@ -428,11 +428,6 @@ class Counts:
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._counts = {candidate: _Count() for candidate in candidates}
-
-    @property
-    def tools(self) -> frozenset[str]:
-        """The tools that any candidate is about."""
-        return frozenset(candidate.rule.tool for candidate in self._counts)
 
     def look(
         self,
