@@ -33,6 +33,7 @@ from rest_framework.views import exception_handler as standard_handler
 
 from evalsite.access import access_of
 from evalsite.embedded.postgres import EmbeddedPostgresError
+from traces.core.paths import PathLevel
 from traces.models import ApiKey, Member, Role, Scope, System, User
 from traces.services.people import hash_secret
 
@@ -233,3 +234,18 @@ def visible_systems(request: Request) -> QuerySet[System]:
     if isinstance(request.auth, ApiKey):
         return System.objects.filter(pk=request.auth.system_id)
     return System.objects.filter(members__user=request.user.pk, members__user__is_active=True)
+
+
+def path_level_of(request: Request) -> tuple[PathLevel, bool]:
+    """The level that `?level=` names, exact by default, and whether agent messages count.
+
+    Raises `BadRequestError` for a level that does not exist.
+    """
+    query = request.query_params
+    word, messages = query.get("level", PathLevel.EXACT.value), query.get("messages", "1")
+    if word not in {level.value for level in PathLevel}:
+        known = ", ".join(level.value for level in PathLevel)
+        raise BadRequestError("unknown-level", f"Unknown level; known are {known}.")
+    if messages not in {"0", "1"}:
+        raise BadRequestError("bad-messages", "`messages` is 0 or 1.")
+    return PathLevel(word), messages == "1"

@@ -58,11 +58,11 @@ def novelty_panel(request: SystemRequest, release_pk: int, release: UUID) -> Nov
 
 def _new(found: ReleaseNovelty, asked: _Asked) -> NoveltyList:
     tasks = [task for task in found.tasks if task.n_new]
-    verb = "passes" if len(tasks) == 1 else "pass"
+    by = "a path" if sum(task.n_new for task in tasks) == 1 else "paths"
     return _list(
-        f"{counted(len(tasks), 'task')} {verb} by paths that no one has seen",
+        f"{_pass(tasks)} by {by} that no one has seen",
         tasks,
-        lambda task: counted(task.n_new, "path"),
+        lambda task: _several(task.n_new),
         name="new",
         asked=asked,
     )
@@ -83,15 +83,19 @@ def _lost(found: ReleaseNovelty, asked: _Asked) -> NoveltyList:
 
 def _seen(found: ReleaseNovelty, asked: _Asked) -> NoveltyList:
     tasks = [task for task in found.tasks if task.n_seen]
-    verb = "passes" if len(tasks) == 1 else "pass"
+    is_one = sum(task.n_seen for task in tasks) == 1
+    by = "a path that was seen before and is" if is_one else "paths that were seen before and are"
     return _list(
-        f"{counted(len(tasks), 'task')} {verb} by paths that were seen before and are not, or not "
-        "wholly, accepted",
+        f"{_pass(tasks)} by {by} not, or not wholly, accepted",
         tasks,
-        lambda task: counted(task.n_seen, "path"),
+        lambda task: _several(task.n_seen),
         name="seen",
         asked=asked,
     )
+
+
+def _pass(tasks: Sequence[TaskNovelty]) -> str:
+    return f"{counted(len(tasks), 'task')} {'passes' if len(tasks) == 1 else 'pass'}"
 
 
 def _list(
@@ -152,6 +156,10 @@ def _notes(found: ReleaseNovelty) -> tuple[str, ...]:
         has = "has" if without == 1 else "have"
         notes.append(f"{without:,} of {counted(len(found.tasks), 'task')} {has} no accepted path.")
     return tuple(notes)
+
+
+def _several(n: int) -> str:
+    return f"{n:,} paths" if n > 1 else ""
 
 
 def _is(n: int) -> str:

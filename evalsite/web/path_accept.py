@@ -115,7 +115,7 @@ def _page(
         ),
         task_id=task.task_id,
         title=task.title,
-        trial=pages.Link(f"Trial {label}", href),
+        trial=pages.Link(f"trial {label}", href),
         hidden=(
             pages.Hidden("trial", str(candidate.uuid)),
             *([pages.Hidden("messages", "1")] if chosen.messages else []),

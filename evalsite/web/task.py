@@ -307,7 +307,7 @@ def _standing_badge(standing: GroupStanding, newest: str) -> tuple[pages.Badge, 
 
 
 def _flag_badge(facts: GroupFacts) -> tuple[pages.Badge, ...]:
-    return (pages.Badge(f"flagged {facts.n_flagged:,}", "fail"),) if facts.n_flagged else ()
+    return (pages.Badge(f"flagged {facts.n_flagged:,}", "waiting"),) if facts.n_flagged else ()
 
 
 def _aligned_words(asked: _Asked, n_paths: int, last: int) -> str:

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from reviews.models import Verdict
+from evalsite.rules_reach import work_out_preview
+from reviews.models import AcceptedPath, Verdict
+from reviews.services.accepted_paths import accept_path
 from tests.browser.conftest import Opener, Site
 from tests.browser.evidence import BROKEN, EMPTY, HOSTILE, PLAIN, SAMPLE
-from traces.models import Release, Run, Task, Trial, Upload
+from traces.core.paths import PathLevel
+from traces.core.rule_changes import RuleChange
+from traces.core.rules import ArgumentRule, Ignore
+from traces.models import Release, RulesPreview, Run, System, Task, Trial, Upload, User
+from traces.services.rules import propose_rules, start_preview
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -23,9 +30,19 @@ pytestmark = pytest.mark.browser
 Address = Callable[[], str]
 NO_PAGE = {
     # Answers without a page of their own: files, redirects, machine-readable.
-    *("api-export", "api-figures", "api-paths", "api-run", "api-runs", "api-schema", "api-trial"),
+    *(
+        "api-export",
+        "api-figures",
+        "api-novelty",
+        "api-paths",
+        "api-run",
+        "api-runs",
+        "api-schema",
+        "api-trial",
+    ),
     *("api-upload", "api-upload-lines", "api-upload-raw", "api-uploads", "csp-report"),
     *("demo-sign-in", "health", "sign-out", "step-content", "system-start", "trial-raw"),
+    *("rules-decide", "rules-propose", "rules-suggest", "rules-withdraw", "rules-work"),
     *("trials-csv", "trials-jsonl", "upload-line-raw", "upload-raw"),
 }
 
@@ -63,6 +80,49 @@ def of_judged_trial() -> str:
     return reverse("trial-detail", kwargs={"slug": SAMPLE, "trial": verdict.trial.uuid})
 
 
+def of_accepted_path(name: str) -> Address:
+    """A page of the path that the engineer accepted; whoever asks first accepts it."""
+
+    def address() -> str:
+        task = Task.objects.get(system__slug=PLAIN, task_id="refund")
+        path = AcceptedPath.objects.filter(task=task).order_by("pk").first() or accept_path(
+            task,
+            trial=Trial.objects.get(task=task, label="0").uuid,
+            level=PathLevel.SEQUENCE,
+            messages=False,
+            reason="It looks the order up before it refunds it.",
+            by=User.objects.get(username="engineer"),
+            now=timezone.now(),
+        )
+        keys: dict[str, Any] = {"slug": PLAIN, "task": task.uuid}
+        if name == "path-withdraw":
+            keys["path"] = path.uuid
+        trial = Trial.objects.get(task=task, label="3").uuid
+        return reverse(name, kwargs=keys) + (f"?trial={trial}" if name == "path-accept" else "")
+
+    return address
+
+
+def of_rules(name: str) -> Address:
+    """The preview of a rule on the amount of a refund, or the version that proposes it."""
+
+    def address() -> str:
+        system, engineer = System.objects.get(slug=PLAIN), User.objects.get(username="engineer")
+        preview = RulesPreview.objects.filter(system=system).order_by("pk").first()
+        if preview is None:
+            amount = ArgumentRule("refund_order", "amount", Ignore(), "Any amount.", "engineer")
+            preview = start_preview(
+                system, RuleChange(put=(amount,)), by=engineer, now=timezone.now()
+            )
+            work_out_preview(preview.pk)
+            propose_rules(preview, reason="Amounts differ.", by=engineer, now=timezone.now())
+        keys = {"preview": preview.uuid} if name == "rules-preview" else {"number": 2}
+        return reverse(name, kwargs={"slug": PLAIN, **keys})
+
+    return address
+
+
+_DIFFERENCE = "?tool=refund_order&argument=amount&left=20&right=15"
 _TASK = {"system__slug": SAMPLE, "task_id": "12"}
 PAGES: dict[str, Address] = {
     "system-list": lambda: reverse("system-list"),
@@ -76,6 +136,10 @@ PAGES: dict[str, Address] = {
     "task-detail messages": of_first("task-detail", "task", Task, "?messages=1", **_TASK),
     "task-diagnostics": of_first("task-diagnostics", "task", Task, "?arguments=rules", **_TASK),
     "task-diagnostics hostile": of_first("task-diagnostics", "task", Task, system__slug=HOSTILE),
+    "accepted-paths": of_accepted_path("accepted-paths"),
+    "accepted-paths empty": of_first("accepted-paths", "task", Task, system__slug=HOSTILE),
+    "path-accept": of_accepted_path("path-accept"),
+    "path-withdraw": of_accepted_path("path-withdraw"),
     "task-compare": of_comparison,
     "trial-list": of_system("trial-list", PLAIN),
     "trial-list hostile": of_system("trial-list", HOSTILE),
@@ -88,6 +152,14 @@ PAGES: dict[str, Address] = {
     "release-list empty": of_system("release-list", EMPTY),
     "release-detail": of_first("release-detail", "release", Release, system__slug=SAMPLE),
     "release-detail hostile": of_first("release-detail", "release", Release, system__slug=HOSTILE),
+    "rules": of_system("rules"),
+    "rules hostile": of_system("rules", HOSTILE),
+    "rules empty": of_system("rules", EMPTY),
+    "rule-form": of_system("rule-form", PLAIN),
+    "rule-form difference": of_system("rule-form", PLAIN, _DIFFERENCE),
+    "rule-form kinds": of_system("rule-form", HOSTILE, "?what=kinds"),
+    "rules-preview": of_rules("rules-preview"),
+    "rules-version": of_rules("rules-version"),
     "upload-list": of_system("upload-list"),
     "upload-list empty": of_system("upload-list", EMPTY),
     "upload-new": of_system("upload-new"),

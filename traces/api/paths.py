@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evalsite.api_access import ApiView, BadRequestError, caller_of
+from evalsite.api_access import ApiView, caller_of, path_level_of
 from traces.api.uploads import ProblemSerializer
 from traces.core.canonical import nfc
 from traces.core.paths import PathLevel
@@ -66,13 +66,7 @@ class PathList(ApiView):
     def get(self, request: Request) -> Response:
         query = request.query_params
         system = caller_of(request, query.get("system", "")).system
-        word = query.get("level", PathLevel.EXACT.value)
-        if word not in {level.value for level in PathLevel}:
-            known = ", ".join(level.value for level in PathLevel)
-            raise BadRequestError("unknown-level", f"Unknown level; known are {known}.")
-        if query.get("messages", "1") not in {"0", "1"}:
-            raise BadRequestError("bad-messages", "`messages` is 0 or 1.")
-        level, messages = PathLevel(word), query.get("messages", "1") == "1"
+        level, messages = path_level_of(request)
         tasks = passing_paths(
             system,
             level=level,

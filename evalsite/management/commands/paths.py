@@ -8,21 +8,15 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from evalsite.management.lookups import releases_or_error, system_or_error
+from reviews.api.novelty import novelty_document, novelty_of
 from reviews.core.accepted_paths import Taking, accepted_name
-from reviews.selectors.novelty import (
-    NovelPaths,
-    TaskNovelty,
-    newest_release,
-    novel_paths,
-    release_novelty,
-)
+from reviews.selectors.novelty import NovelPaths, TaskNovelty, newest_release
 from traces.api.paths import paths_document
 from traces.core.canonical import nfc
 from traces.core.paths import PathLevel
 from traces.core.text_marks import marked_text
 from traces.models import Release, System
 from traces.selectors.path_groups import passing_paths
-from traces.selectors.paths import key_name
 
 
 class Command(BaseCommand):
@@ -59,7 +53,10 @@ class Command(BaseCommand):
         about = f"{level.value}, {'with' if messages else 'without'} agent messages"
         if options["novel"]:
             release = _one_release(system, releases)
-            found = _novelty(system, release, task_id, key_name(level, messages=messages))
+            found = novelty_of(system, release, level, messages=messages, task_id=task_id)
+            if task_id is not None and not found:
+                where = f" of the release {marked_text(release.label)!r}"
+                raise _no_trial(system, task_id, where=where)
             if options["json"]:
                 document = novelty_document(release, level, found, messages=messages)
                 self.stdout.write(json.dumps(document))
@@ -107,33 +104,6 @@ class Command(BaseCommand):
                     self.stdout.write(f"  {word:<22}  trials {marked_text(', '.join(group))}")
 
 
-def novelty_document(
-    release: Release,
-    level: PathLevel,
-    found: Sequence[tuple[TaskNovelty, NovelPaths]],
-    *,
-    messages: bool,
-) -> dict[str, Any]:
-    """What a release does with accepted paths and which of its paths are new, for JSON."""
-    return {
-        "release": release.name,
-        "level": level.value,
-        "messages": messages,
-        "tasks": [
-            {
-                "task_id": task.task_id,
-                "taken": list(task.numbers(Taking.TAKEN)),
-                "no_longer_taken": list(task.numbers(Taking.NO_LONGER)),
-                "not_taken_yet": list(task.numbers(Taking.NOT_YET)),
-                "cannot_tell": list(task.numbers(Taking.CANNOT_TELL)),
-                "new": [list(group) for group in paths.new],
-                "seen_before": [list(group) for group in paths.seen_before],
-            }
-            for task, paths in found
-        ],
-    }
-
-
 def _one_release(system: System, releases: Sequence[Release]) -> Release:
     if len(releases) > 1:
         raise CommandError("--novel looks at one release: name one, or none for the newest.")
@@ -141,18 +111,6 @@ def _one_release(system: System, releases: Sequence[Release]) -> Release:
     if release is None:
         raise CommandError(f"No release of {system.slug} has a trial that figures count.")
     return release
-
-
-def _novelty(
-    system: System, release: Release, task_id: str | None, path_key: str
-) -> list[tuple[TaskNovelty, NovelPaths]]:
-    """The tasks of the release, or the one of that id, with their paths that are not accepted."""
-    tasks = release_novelty(system, release.pk, path_key=path_key).tasks
-    paths = novel_paths(system, release.pk, path_key=path_key)
-    chosen = [task for task in tasks if task_id in (None, task.task_id)]
-    if task_id is not None and not chosen:
-        raise _no_trial(system, task_id, where=f" of the release {marked_text(release.label)!r}")
-    return [(task, paths.get(task.pk, NovelPaths())) for task in chosen]
 
 
 def _no_trial(system: System, task_id: str, *, where: str) -> CommandError:

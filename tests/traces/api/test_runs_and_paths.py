@@ -158,6 +158,7 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/runs",
         "/api/v1/runs/{run_id}",
         "/api/v1/paths",
+        "/api/v1/novelty",
         "/api/v1/figures",
         "/api/v1/trials/{trial_id}",
         "/api/v1/export",

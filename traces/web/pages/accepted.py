@@ -129,7 +129,7 @@ class NoveltyRow:
     """A task of a release, with what is to be said of its paths."""
 
     task: Link
-    words: str  # "2 paths", "Accepted 1"
+    words: str  # "2 paths", "Accepted 1"; "" where there is one path
 
 
 @dataclass(frozen=True, slots=True)
