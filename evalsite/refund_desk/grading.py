@@ -23,7 +23,7 @@ JUDGES: Final = {
     "lark": ("judge lark", "made-up-lark-2 / prompt 3 / rubric 2"),
     "wren": ("judge wren", "made-up-wren-1 / prompt 1 / rubric 2"),
 }
-PERSON: Final = ("ines (imported)", "guide 2026-10")
+PERSON: Final = ("reviewer ines", "guide 2026-10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ def judges_disagree(*, mandatory: bool | None = None) -> Twist:
     def twist(verdicts: Verdicts) -> None:
         verdicts.drop("truthful")
         yes = "Every statement is borne out by a tool result."
-        no = "It promises a confirmation by mail, and no tool result speaks of one."
+        no = "It says more about what comes next than a tool result bears out."
         verdicts.judge("lark", "truthful", "pass", yes, mandatory=mandatory)
         verdicts.judge("wren", "truthful", "fail", no, mandatory=mandatory)
 
@@ -329,7 +329,7 @@ def judge_flips(*, mandatory: bool | None = None) -> Twist:
     def twist(verdicts: Verdicts) -> None:
         verdicts.drop("truthful")
         first = "The agent reports what the tool confirmed."
-        second = "On a second reading the end date was not given, so the report is incomplete."
+        second = "On a second reading it promises more than the tool result says."
         verdicts.judge("lark", "truthful", "pass", first, mandatory=mandatory)
         verdicts.judge("lark", "truthful", "fail", second, mandatory=mandatory)
 
@@ -350,7 +350,7 @@ def judge_timed_out(*, mandatory: bool | None = None) -> Twist:
 def judge_cannot_tell(verdicts: Verdicts) -> None:
     """The judge of truthfulness finds too little to go by."""
     verdicts.drop("truthful")
-    reason = "The reply refers to a letter that the transcript does not hold."
+    reason = "Whether the card is the one that paid cannot be told from the transcript."
     verdicts.judge("lark", "truthful", "insufficient evidence", reason)
 
 
@@ -363,7 +363,7 @@ def tone_is_unreadable(verdicts: Verdicts) -> None:
 def tone_is_curt(verdicts: Verdicts) -> None:
     """The judge of tone does not like it."""
     verdicts.drop("tone")
-    reason = "The customer reports a loss and gets one short sentence."
+    reason = "Correct, but short to the point of being curt."
     verdicts.judge("wren", "tone", "fail", reason)
 
 
