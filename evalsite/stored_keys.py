@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from traces.core.paths import PATHS_VERSION, CallLines, PathKeys, call_texts, keys_of_lines
+from traces.core.paths import PATHS_VERSION, CallLines, call_texts, keys_of_lines
 from traces.models import RulesVersion
-from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import rules_in
 from traces.selectors.trajectories import MESSAGE, StoredSteps, stored_calls, stored_steps
+from traces.services.packing import PathColumns, columns_of
 from traces.services.trajectories import write_paths
 from traces.services.trials import own_mark
 
@@ -110,7 +110,7 @@ class KeyMaker:
     def _scope(self, task_id: str) -> str | None:
         return task_id if self._rules.has_rules_for(task_id) else None
 
-    def _columns(self, row: Keyless, steps: StoredSteps) -> tuple[bytes, ...]:
+    def _columns(self, row: Keyless, steps: StoredSteps) -> PathColumns:
         scope = self._scope(row.task_id)
         keys = keys_of_lines(
             [None if call == MESSAGE else self._lines[scope, call] for call in steps.calls],
@@ -118,8 +118,3 @@ class KeyMaker:
             own=row.own,
         )
         return columns_of(keys)
-
-
-def columns_of(keys: PathKeys) -> tuple[bytes, ...]:
-    """Keys in the order of their columns."""
-    return tuple([getattr(keys, name) for name in KEY_NAMES])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evalsite.common import blobs
 from evalsite.common.transcripts import Chunk, packed_chunks
-from traces.core.paths import path_keys
+from traces.core.paths import PathKeys, path_keys
 from traces.core.records import (
     Finding,
     Item,
@@ -112,7 +112,11 @@ def path_columns(
     trajectory: Trajectory, rules: RuleSet, task_id: str, own: bytes = b""
 ) -> PathColumns:
     """The path keys of a trajectory; `own` tells one that cannot be compared from all others."""
-    keys = path_keys(trajectory, rules, task_id, own=own)
+    return columns_of(path_keys(trajectory, rules, task_id, own=own))
+
+
+def columns_of(keys: PathKeys) -> PathColumns:
+    """Keys in the order of their columns."""
     return tuple([getattr(keys, name) for name in KEY_NAMES])
 
 
