@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from celery import current_app
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.management import call_command
 from django.db import connection, connections
@@ -21,9 +22,9 @@ from django.test import Client, override_settings
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
+import evalsite.tasks
 import traces.tasks
 from evalsite.sample_loader import load_sample
-from evalsite.tasks import process_upload_by_hint
 from tests.browser.evidence import add_systems
 from traces.models import System, User
 
@@ -80,7 +81,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Worker:
-    """Reads uploads when they are hinted, in one thread of this process.
+    """Does what it is hinted at, in one thread of this process.
 
     A hint goes straight to the job's own function instead of through a broker: nothing polls, so a
     receipt is done as soon as it can be, and a test can hold the worker back to see what waits.
@@ -88,7 +89,7 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        self._hints: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._hints: queue.SimpleQueue[tuple[str, int] | None] = queue.SimpleQueue()
         self._may_work = threading.Event()
         self._may_work.set()
         self._thread = threading.Thread(target=self._work, name="worker")
@@ -96,8 +97,8 @@ class Worker:
     def start(self) -> None:
         self._thread.start()
 
-    def hint(self, upload_id: int) -> bool:
-        self._hints.put(upload_id)
+    def hint(self, task: str, pk: int) -> bool:
+        self._hints.put((task, pk))
         return True
 
     @contextmanager
@@ -115,9 +116,10 @@ class Worker:
         self._thread.join()
 
     def _work(self) -> None:
-        while (upload_id := self._hints.get()) is not None:
+        while (hint := self._hints.get()) is not None:
             self._may_work.wait()
-            process_upload_by_hint(upload_id)
+            task, pk = hint
+            current_app.tasks[task](pk)
         connections.close_all()
 
 
@@ -176,7 +178,8 @@ def site(
         override_settings(EVALSITE_DEMO=True),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(traces.tasks, "send_hint", worker.hint)
+        for module in (traces.tasks, evalsite.tasks):
+            patch.setattr(module, "send_hint_of", worker.hint)
         load_sample(lambda line: None)
         add_systems()
         worker.start()

@@ -14,7 +14,7 @@ from traces.services.people import create_system, set_member
 CASES = Path(__file__).resolve().parents[1] / "data" / "cases"
 SAMPLE = "tau2-airline"
 WALK, KEYBOARD, PLAIN = "walk", "keyboard", "plain"
-HOSTILE, LONG, EMPTY, BROKEN = "hostile", "long", "empty", "broken"
+HOSTILE, LONG, EMPTY, BROKEN, PATHS = "hostile", "long", "empty", "broken", "paths"
 MINE = (WALK, KEYBOARD, PLAIN)
 HOSTILE_KINDS = (
     "stored-xss",
@@ -31,7 +31,7 @@ def add_systems() -> None:
     """Systems with the people of the demo as members, and one person with a password."""
     anna = User.objects.create_user(username="anna", password=PASSWORD, first_name="Anna")
     systems = {
-        slug: _system(slug) for slug in (WALK, KEYBOARD, PLAIN, HOSTILE, LONG, EMPTY, BROKEN)
+        slug: _system(slug) for slug in (WALK, KEYBOARD, PLAIN, HOSTILE, LONG, EMPTY, BROKEN, PATHS)
     }
     for slug in MINE:
         set_member(systems[slug], anna, DEMO_ROLES[0])
@@ -41,6 +41,7 @@ def add_systems() -> None:
             ingest(systems[HOSTILE], path.read_bytes(), release=None, file_name=path.name)
     ingest(systems[LONG], [long_record()], file_name="many-steps.jsonl")
     ingest(systems[PLAIN], walk_records(), file_name="walk.jsonl")
+    ingest(systems[PATHS], sum_records(), release="1.0", file_name="sums.jsonl")
     ingest(systems[BROKEN], b"<html>502 Bad Gateway</html>", file_name="page.html")
 
 
@@ -65,6 +66,16 @@ def long_record() -> dict[str, Any]:
         ]
     verdicts = [verdict(evidence=[{"step": 6000}], rationale="the last answer")]
     return {"task_id": "many", "trial": 0, "messages": messages, "verdicts": verdicts}
+
+
+def sum_records() -> list[dict[str, Any]]:
+    """One task that passes by one sequence, with a sum written in two ways."""
+    look, bags = ("get_booking", {"id": "B-7"}), ("add_bags", {"id": "B-7", "n": 2})
+    sums = ("600 * 2", "600 * 2", "(350 + 250) * 2")
+    return [
+        record("bags", number, calls=[look, ("calculate", {"expression": text}), bags])
+        for number, text in enumerate(sums)
+    ]
 
 
 def walk_records() -> list[dict[str, Any]]:

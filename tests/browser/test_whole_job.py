@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Site
 from tests.browser.evidence import KEYBOARD, PLAIN, SAMPLE, WALK, walk_records
+from tests.browser.keyboard import tab_to
 from tests.support.cast import PASSWORD
 from tests.support.evidence import jsonl
 
@@ -53,15 +54,6 @@ def drop(page: Page, selector: str, name: str, content: str) -> None:
     )
     for event in ("dragenter", "dragover", "drop"):
         page.dispatch_event(selector, event, {"dataTransfer": transfer})
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the element has the focus."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("(wanted) => document.activeElement.matches(wanted)", selector):
-            return
-    pytest.fail(f"Tab does not reach {selector}")
 
 
 def test_an_engineer_goes_from_a_file_to_the_cited_step(
