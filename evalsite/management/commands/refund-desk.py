@@ -2,6 +2,7 @@
 
 # ruff: noqa: N999 - the command has a dash
 
+import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -28,11 +29,17 @@ class Command(BaseCommand):
         """Write the lines."""
         lines = next(one.lines for one in releases() if one.name == release)
         data = b"".join(lines)
-        if out is None:
-            sys.stdout.buffer.write(data)
-            return
         try:
-            out.write_bytes(data)
+            if out is None:
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+            else:
+                out.write_bytes(data)
+                self.stdout.write(
+                    f"{len(lines)} made-up trials of {release}, {len(data)} bytes: {out}"
+                )
+        except BrokenPipeError:
+            # The reader has enough; Python would complain once more while it closes the stream.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
-            raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
-        self.stdout.write(f"{len(lines)} made-up trials of {release}, {len(data)} bytes: {out}")
+            raise CommandError(f"{out} cannot be written: {error.strerror}.") from None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from evalsite.refund_desk import releases
@@ -24,6 +27,20 @@ def test_the_lines_of_a_release_are_written_to_a_file(tmp_path: Path) -> None:
 
     assert out.read_bytes() == b"".join(releases()[0].lines)
     assert said.getvalue().startswith("98 made-up trials of desk-1.0, ")
+
+
+def test_a_reader_that_has_enough_hears_no_complaint() -> None:
+    command = [sys.executable, "manage.py", "refund-desk", "desk-1.0"]
+    with subprocess.Popen(
+        command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as printing:
+        assert printing.stdout is not None
+        assert printing.stderr is not None
+        assert printing.stdout.read(1) == b"{"
+        printing.stdout.close()
+        assert printing.stderr.read() == b""
+
+    assert printing.returncode == 0
 
 
 def test_what_cannot_be_done_is_said_in_a_sentence(tmp_path: Path) -> None:
