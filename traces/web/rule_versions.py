@@ -19,6 +19,7 @@ from traces.core.rules import ArgumentRule, RuleSet
 from traces.core.trajectory import ToolKind
 from traces.models import RulesOutcome, RulesPreview, RulesVersion, WorkState
 from traces.permissions.rules import (
+    OWN_PROPOSAL,
     approval_refusal,
     decision_refusal,
     overtaken_sentence,
@@ -170,8 +171,8 @@ def _answer(
             Crumb(f"Version {row.number}"),
         ),
         heading=_heading(row),
-        sentence=_sentence(row),
-        badge=version_badge(row) if row.work and row.number > row.shown_number else None,
+        sentence=_sentence(row, access.user.pk),
+        badge=version_badge(row),
         notices=(pages.Notice(overtaken, level="warning"),) if overtaken else (),
         error=error,
         facts=_facts(row, at),
@@ -236,7 +237,9 @@ def _heading(row: VersionRow) -> str:
     return f"{name} is approved"
 
 
-def _sentence(row: VersionRow) -> str:
+def _sentence(row: VersionRow, user_pk: int) -> str:
+    if row.is_proposal and row.by_pk == user_pk:
+        return OWN_PROPOSAL
     if row.is_proposal:
         return "It waits for a reviewer or an owner who did not propose it."
     if row.outcome is None:

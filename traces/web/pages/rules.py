@@ -283,7 +283,7 @@ class RulesVersionPage:
     crumbs: tuple[Crumb, ...]
     heading: str
     sentence: str
-    badge: Badge | None  # where the heading does not say it all
+    badge: Badge
     notices: tuple[Notice, ...]
     error: str
     facts: tuple[Fact, ...]
