@@ -31,6 +31,7 @@ from reviews.selectors.flags import (
     flaggable_trial,
     flags_of_trial,
     listed_flags,
+    next_open_flag,
 )
 from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
 from reviews.services.flags import (
@@ -51,6 +52,7 @@ from traces.web.rows import trial_label
 from traces.web.shell import system_shell
 
 LISTED_VERDICTS = 12
+SHOWN_RATIONALE = 400  # characters
 MOST_STEPS = 20  # links to cited steps of one flag
 _STATES = {"open": True, "closed": False, "all": None}
 _NO_FLAG = "There is no such flag in this system."
@@ -260,6 +262,8 @@ def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> 
     cards = verdict_cards(found.trial_pk)
     cited = _cited(found, cards)
     flag, trial = found.flag, found.trial
+    first = sorted(cards, key=lambda card: card.given.criterion != flag.criterion)
+    next_open = next_open_flag(access.system.pk, after=flag.pk)
     is_own = flag.by_pk == access.user.pk
     refusal = (
         closing_refusal(access.role, is_own=is_own)
@@ -280,12 +284,13 @@ def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> 
             if 1 <= step <= found.n_steps
         ),
         missing_steps=tuple(step for step in cited if not 1 <= step <= found.n_steps),
-        verdicts=tuple(_verdict(card) for card in cards[:LISTED_VERDICTS]),
+        verdicts=tuple(_verdict(card, flag.criterion) for card in first[:LISTED_VERDICTS]),
         n_more_verdicts=max(len(cards) - LISTED_VERDICTS, 0),
         form=form,
         action=at.flag(flag.uuid),
         act="Withdraw the flag" if is_own else "Close the flag",
         why_not=refusal,
+        next_url=at.flag(next_open) if next_open else "",
     )
 
 
@@ -301,7 +306,7 @@ def _cited(found: FlagDetail, cards: Sequence[VerdictCard]) -> tuple[int, ...]:
     return ()
 
 
-def _verdict(card: VerdictCard) -> pages.ShortVerdict:
+def _verdict(card: VerdictCard, flagged: str) -> pages.ShortVerdict:
     given = card.given
     notes = [
         *([] if given.mandatory else ["not mandatory"]),
@@ -313,7 +318,12 @@ def _verdict(card: VerdictCard) -> pages.ShortVerdict:
         word=given.value.value,
         grader=card.by_name or given.grader,
         note=", ".join(notes),
+        rationale=_beginning(card.rationale) if given.criterion == flagged else "",
     )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= SHOWN_RATIONALE else f"{text[:SHOWN_RATIONALE]}…"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

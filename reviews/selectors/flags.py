@@ -284,10 +284,22 @@ JOIN reviews_flag f ON f.trial_id = t.id
 LEFT JOIN reviews_flagclosing c ON c.flag_id = f.id
 WHERE t.task_id = %s AND c.flag_id IS NULL
 """
+_NEXT_OPEN = """
+SELECT f.uuid FROM reviews_flag f LEFT JOIN reviews_flagclosing c ON c.flag_id = f.id
+WHERE f.system_id = %s AND f.id < %s AND c.flag_id IS NULL ORDER BY f.id DESC LIMIT 1
+"""
 _N_OPEN = """
 SELECT count(*) FROM reviews_flag f LEFT JOIN reviews_flagclosing c ON c.flag_id = f.id
 WHERE f.system_id = %s AND c.flag_id IS NULL
 """
+
+
+def next_open_flag(system_pk: int, *, after: int) -> UUID | None:
+    """The address of the next older open flag of a system, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT_OPEN, [system_pk, after])
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def flagged_trajectories(task_pk: int) -> frozenset[int]:

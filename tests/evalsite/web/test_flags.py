@@ -127,9 +127,14 @@ def test_the_form_names_the_step_and_the_flags_that_are_open(client: Client, cas
 
 def test_the_products_flag_shows_its_steps_and_the_verdicts(client: Client, cast: Cast) -> None:
     outside = verdict(
-        "fail", criterion="action-1", grader="actions", mandatory=False, evidence=[{"step": 2}]
+        "fail",
+        criterion="action-1",
+        grader="actions",
+        mandatory=False,
+        evidence=[{"step": 2}],
+        rationale="x" * 900,
     )
-    judge = verdict("pass", grader="judge", kind="model", criterion="tone")
+    judge = verdict("pass", grader="judge", kind="model", criterion="tone", rationale="Polite.")
     ingest(
         cast.system,
         [record("t1", 0, verdicts=[verdict(evidence=[{"step": 2}, {"step": 99}]), outside, judge])],
@@ -148,10 +153,12 @@ def test_the_products_flag_shows_its_steps_and_the_verdicts(client: Client, cast
         "the product",
         "action-1",
     )
-    assert [(v.criterion, v.value, v.word, v.grader, v.note) for v in page.verdicts] == [
-        ("outcome", "pass", "pass", "state check", ""),
-        ("action-1", "fail", "fail", "actions", "not mandatory"),
-        ("tone", "pass", "pass", "judge", "does not count"),
+    assert [
+        (v.criterion, v.value, v.word, v.grader, v.note, v.rationale) for v in page.verdicts
+    ] == [
+        ("action-1", "fail", "fail", "actions", "not mandatory", "x" * 400 + "…"),
+        ("outcome", "pass", "pass", "state check", "", ""),
+        ("tone", "pass", "pass", "judge", "does not count", ""),
     ]
     page = pages["cited-step-missing"]
     assert (page.steps, page.missing_steps) == ((), (99,))
@@ -266,6 +273,17 @@ def test_what_is_not_there_is_404(method: str, client: Client, cast: Cast) -> No
     ):
         assert getattr(client, method)(path, {"reason": "x"}).status_code == 404
     assert (Flag.objects.count(), FlagClosing.objects.count()) == (1, 0)
+
+
+def test_one_goes_from_an_open_flag_to_the_next(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    ingest(cast.other_system, [record("t1", 0, verdicts=[verdict(score=0)])])
+    first, second, third = (flagged(cast, cast.viewer) for _ in range(3))
+    close_flag(second, reason="Looked.", by=cast.reviewer, now=timezone.now())
+
+    for flag in (third, second):
+        assert visit(client, cast.viewer, flag_path(flag)).next_url == flag_path(first)
+    assert visit(client, cast.viewer, flag_path(first)).next_url == ""
 
 
 # ---- the list ----
@@ -522,4 +540,4 @@ def test_query_counts_do_not_grow(client: Client, cast: Cast) -> None:
         flagged(cast, cast.engineer)
         flagged(cast, cast.engineer, label="1")
 
-    assert with_one == [n_queries(client, path) for path in paths] == [7, 6, 6]
+    assert with_one == [n_queries(client, path) for path in paths] == [7, 7, 6]

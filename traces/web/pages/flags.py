@@ -69,6 +69,7 @@ class ShortVerdict:
     word: str
     grader: str
     note: str = ""  # "not mandatory", "does not count"
+    rationale: str = ""  # its beginning, where the flag is about this criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,13 @@ class FlagPage:
     row: FlagRow
     steps: tuple[Link, ...]
     missing_steps: tuple[int, ...]  # cited, and not in the transcript
-    verdicts: tuple[ShortVerdict, ...]
+    verdicts: tuple[ShortVerdict, ...]  # those that the flag is about come first
     n_more_verdicts: int
     form: forms.Form
     action: str  # takes the closing
     act: str  # "Close the flag", "Withdraw the flag"
     why_not: str  # why this person may not close it; "" when they may
+    next_url: str = ""  # the next older open flag
 
 
 @dataclass(frozen=True, slots=True)
