@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from traces.selectors.rule_reach import (
     passed_tasks,
 )
 from traces.selectors.rules import rules_in
-from traces.selectors.trajectories import StoredCall, stored_calls, stored_steps
+from traces.selectors.trajectories import MESSAGE, StoredCall, stored_calls, stored_steps
 
 _CALLS_AT_ONCE = 5_000
 
@@ -155,33 +156,41 @@ class _Search:
         if not self._shown_by.exists():
             raise RulesMovedError
         names = {task.pk: task.task_id for task in batch}
-        for task, few in groupby(rows, key=lambda row: row.task):
-            some: list[list[_Several]] = []
-            for _, sequence in groupby(few, key=lambda row: row.sequence):
-                some.append(list(sequence))
-                if sum(map(len, some)) >= BATCH:
-                    yield self._paths(names[task], some)
-                    some = []
-            if some:
-                yield self._paths(names[task], some)
+        some: list[list[_Several]] = []
+        for _, sequence in groupby(rows, key=attrgetter("task", "sequence")):
+            some.append(list(sequence))
+            if sum(map(len, some)) >= BATCH:
+                yield from self._paths(names, some)
+                some = []
+        if some:
+            yield from self._paths(names, some)
 
-    def _paths(self, task_id: str, sequences: list[list[_Several]]) -> _Paths:
+    def _paths(self, names: dict[int, str], sequences: list[list[_Several]]) -> Iterator[_Paths]:
+        """The paths of some sequences, in two queries."""
         steps = stored_steps(row.trajectory for rows in sequences for row in rows)
         stored = stored_calls(call for one in steps.values() for call in one.calls)
-        texts = CallTexts(self.rules, task_id)
-        return _Paths(
-            task_id=task_id,
-            sequences=[[steps[row.trajectory].calls for row in rows] for rows in sequences],
-            n_paths=len({row.equivalent for rows in sequences for row in rows}),
-            calls={pk: PathCall(one.name, one.form, one.text) for pk, one in stored.items()},
-            # Without a rule on its tool each distinct call equals only itself.
-            marks={
-                pk: texts.lines_of_text(one.name, one.form, one.text).normal
-                if one.name in self._ruled
-                else str(pk)
-                for pk, one in stored.items()
-            },
-        )
+        calls = {pk: PathCall(one.name, one.form, one.text) for pk, one in stored.items()}
+        for task, of_task in groupby(sequences, key=lambda rows: rows[0].task):
+            texts = CallTexts(self.rules, names[task])
+            taken = list(of_task)
+            paths = [[steps[row.trajectory].calls for row in rows] for rows in taken]
+            yield _Paths(
+                task_id=names[task],
+                sequences=paths,
+                n_paths=len({row.equivalent for rows in taken for row in rows}),
+                calls=calls,
+                marks={
+                    pk: self._mark(pk, calls[pk], texts)
+                    for pk in {pk for rows in paths for row in rows for pk in row}
+                    if pk != MESSAGE
+                },
+            )
+
+    def _mark(self, pk: int, call: PathCall, texts: CallTexts) -> str:
+        # Without a rule on its tool each distinct call equals only itself.
+        if call.tool not in self._ruled:
+            return str(pk)
+        return texts.lines_of_text(*call).normal
 
 
 # How often the rules applied
