@@ -93,13 +93,12 @@ class KeyMaker:
         if self._n_chars > MOST_KEPT_CHARS:
             self._lines.clear()
             self._n_chars = 0
-        wanted = {
-            (self._scope(row.task_id), call)
-            for row in rows
-            for call in steps[row.pk].calls
-            if call != MESSAGE
-        }
-        missing = wanted - self._lines.keys()
+        wanted: dict[str | None, set[int]] = {}
+        for row in rows:
+            wanted.setdefault(self._scope(row.task_id), set()).update(steps[row.pk].calls)
+        missing = {
+            (scope, call) for scope, ids in wanted.items() for call in ids if call != MESSAGE
+        } - self._lines.keys()
         calls = stored_calls(call for _, call in missing)
         for scope, pk in missing:
             call = calls[pk]

@@ -180,6 +180,17 @@ def test_a_call_without_its_arguments_stays_a_path_of_its_own(cast: Cast) -> Non
     assert n_paths() == (1, 2, 2)
 
 
+def test_names_of_tools_that_no_column_holds_have_the_same_keys_when_made_anew(
+    cast: Cast,
+) -> None:
+    odd = ["a\x00b", "a\u2400b", "half \ud800", "caf\u00e9"]
+    ingest(cast.system, [record("t1", n, calls=[(name, {"n": 1})]) for n, name in enumerate(odd)])
+    before = keys(cast.system.shown_rules)
+    assert len(before) == 4
+
+    assert keys(in_force(cast, READ)) == before
+
+
 def test_a_rule_of_one_task_leaves_the_others_alone(cast: Cast) -> None:
     ingest(cast.system, article() + [{**one, "task_id": "t3"} for one in article()])
     rule = ArgumentRule("calculate", "expression", Arithmetic(), "one sum", "ada", "t3")

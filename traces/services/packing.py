@@ -21,6 +21,7 @@ from traces.core.records import (
     Source,
 )
 from traces.core.rules import RuleSet
+from traces.core.text_marks import clean_text
 from traces.core.trajectory import ArgumentsForm, CallOutcome, Trajectory, TrajectoryCall
 from traces.selectors.paths import KEY_NAMES
 
@@ -111,8 +112,21 @@ def packed_trajectory(trajectory: Trajectory, rules: RuleSet, task_id: str) -> P
 def path_columns(
     trajectory: Trajectory, rules: RuleSet, task_id: str, own: bytes = b""
 ) -> PathColumns:
-    """The path keys of a trajectory; `own` tells one that cannot be compared from all others."""
-    return columns_of(path_keys(trajectory, rules, task_id, own=own))
+    """The path keys of a trajectory; `own` tells one that cannot be compared from all others.
+
+    They are those of the names of tools as columns hold them, from which they are made anew.
+    """
+    return columns_of(path_keys(_as_stored(trajectory), rules, task_id, own=own))
+
+
+def _as_stored(trajectory: Trajectory) -> Trajectory:
+    names = {step.name for step in trajectory if isinstance(step, TrajectoryCall)}
+    if all(clean_text(name) == name for name in names):
+        return trajectory
+    return tuple(
+        replace(step, name=clean_text(step.name)) if isinstance(step, TrajectoryCall) else step
+        for step in trajectory
+    )
 
 
 def columns_of(keys: PathKeys) -> PathColumns:
