@@ -12,6 +12,7 @@ from evalsite.access import SystemRequest, in_system
 from evalsite.common.formatting import counted, time_text
 from evalsite.common.shell import Crumb
 from evalsite.web.novelty import novelty_panel
+from evalsite.web.release_comparison import comparison_part
 from traces.selectors.releases import release_row
 from traces.selectors.runs import run_rows
 from traces.web import pages
@@ -59,6 +60,7 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
             n_error=row.n_error,
             n_missing=sum(run.n_missing for run in runs.rows),
         ),
+        comparison=comparison_part(request, row),
         novelty=novelty_panel(request, row.pk, row.uuid),
         facts=facts_of(row.details),
         record=pretty(row.details),

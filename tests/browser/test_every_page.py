@@ -74,6 +74,13 @@ def of_comparison() -> str:
     )
 
 
+def of_last_release() -> str:
+    """A release with others before it."""
+    release = Release.objects.filter(system__slug=SAMPLE).order_by("-pk")[0]
+    keys = {"slug": SAMPLE, "release": release.uuid}
+    return reverse("release-detail", kwargs=keys) + "?all=1"
+
+
 def of_judged_trial() -> str:
     """A trial with verdicts of judges beside those of code."""
     verdict = Verdict.objects.filter(grader_version__grader__kind="model").order_by("pk").first()
@@ -156,6 +163,9 @@ PAGES: dict[str, Address] = {
     "task-list empty": of_system("task-list", EMPTY),
     "task-detail": of_first("task-detail", "task", Task, "?overlay=fail,unresolved", **_TASK),
     "task-detail messages": of_first("task-detail", "task", Task, "?messages=1", **_TASK),
+    "task-tree": of_first("task-tree", "task", Task, **_TASK),
+    "task-tree exact": of_first("task-tree", "task", Task, "?level=exact&messages=1", **_TASK),
+    "task-tree hostile": of_first("task-tree", "task", Task, "?level=exact", system__slug=HOSTILE),
     "task-diagnostics": of_first("task-diagnostics", "task", Task, "?arguments=rules", **_TASK),
     "task-diagnostics hostile": of_first("task-diagnostics", "task", Task, system__slug=HOSTILE),
     "accepted-paths": of_accepted_path("accepted-paths"),
@@ -181,6 +191,7 @@ PAGES: dict[str, Address] = {
     "release-list": of_system("release-list"),
     "release-list empty": of_system("release-list", EMPTY),
     "release-detail": of_first("release-detail", "release", Release, system__slug=SAMPLE),
+    "release-detail compared": of_last_release,
     "release-detail hostile": of_first("release-detail", "release", Release, system__slug=HOSTILE),
     "rules": of_system("rules"),
     "rules hostile": of_system("rules", HOSTILE),

@@ -8,6 +8,7 @@ from datetime import datetime
 from evalsite.common.shell import Choice, Crumb, Figure, Pager, Shell
 from traces.web.pages.accepted import NoveltyPanel
 from traces.web.pages.parts import Counts, Empty, Fact, Link, Notice, TrialRow
+from traces.web.pages.releases import ReleaseComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class ReleasePage:
     name: str
     sentence: str
     figures: tuple[Figure, ...]
+    comparison: ReleaseComparison
     novelty: NoveltyPanel  # what it does with accepted paths, and which of its paths are new
     facts: tuple[Fact, ...]  # the version record: agent, models, prompts, tools
     record: str  # the version record as JSON text, "" when there is none
