@@ -32,8 +32,8 @@ def begun(rows: QuerySet[Work], pk: int, *, now: datetime) -> Work | None:
     if row.n_tries >= MOST_TRIES:
         row.state = WorkState.FAILED.value
         row.failure = (
-            f"This work stopped {MOST_TRIES} times in a row behind {row.n_done:,} of "
-            f"{row.n_total or 0:,}. The log of the worker names the cause."
+            f"This work stopped {MOST_TRIES} times in a row{_place(row)}. "
+            "The log of the worker names the cause."
         )
         row.finished_at = now
         row.save()
@@ -43,6 +43,10 @@ def begun(rows: QuerySet[Work], pk: int, *, now: datetime) -> Work | None:
     row.started_at = row.started_at or now
     row.save()
     return row
+
+
+def _place(row: BackgroundWork) -> str:
+    return "" if row.n_total is None else f" behind {row.n_done:,} of {row.n_total:,}"
 
 
 def stale_work(rows: QuerySet[Work], *, now: datetime, older_than_seconds: float) -> list[int]:

@@ -91,6 +91,11 @@ def test_a_preview_is_a_draft_of_the_change_on_the_newest_approved_version(cast:
             id="smaller-than-any-float",
         ),
         pytest.param(
+            RuleChange(put=(replace(RULE, terms=Default("1e5000")),)),
+            "A number in this rule has more digits than can be kept.",
+            id="larger-than-any-float",
+        ),
+        pytest.param(
             RuleChange(put=(replace(RULE, terms=Default("0.12345678901234567890123")),)),
             "A number in this rule has more digits than can be kept.",
             id="many-digits",
@@ -435,6 +440,13 @@ def test_a_change_that_was_made_meanwhile_is_no_change_any_more(cast: Cast) -> N
     preview = drafted(cast, ADD)
     approved(cast, ADD)
     with pytest.raises(RulesError, match="This changes nothing"):
+        preview_again(preview, by=cast.engineer, now=NOW)
+
+
+def test_a_stored_change_that_is_not_whole_is_no_refusal(cast: Cast) -> None:
+    preview = drafted(cast, ADD)
+    preview.change = {"put": [{}]}
+    with pytest.raises(ValueError, match="holds no whole change"):
         preview_again(preview, by=cast.engineer, now=NOW)
 
 
