@@ -180,12 +180,21 @@ def _task(request: SystemRequest, name: str = "task") -> TaskName | None:
 def _tool_named(system_id: int, name: str, rules: RuleSet) -> str:
     """The tool of that name, as it is stored; "" where no trace, kind or rule knows it.
 
-    Forms send line ends in a way of their own.
+    Forms send a name as JSON, so that no character of it is lost; links send it as it is.
     """
-    spellings = {nfc(clean_text(text)) for text in (name, name.replace("\r\n", "\n"))}
+    spellings = {nfc(clean_text(text)) for text in (name, _text_of_json(name)) if text}
     declared = {tool for tool, _ in rules.tool_kinds} | {rule.tool for rule in rules.rules}
     found = next(iter(sorted(spellings & declared)), "")
     return found or known_tool(system_id, spellings)
+
+
+def _text_of_json(text: str) -> str:
+    """The text that a JSON text spells; "" for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return value if isinstance(value, str) else ""
 
 
 def _rule_page(
@@ -217,6 +226,7 @@ def _rule_page(
         cancel_url=at.rules,
         form=form,
         tool=tool,
+        tool_value=json.dumps(tool),
         tools=() if tool else _tool_options(system.pk, rules),
         other_tool_url=at.rule_form,
         hidden=(
@@ -266,15 +276,11 @@ def _choice(form: RuleForm, words: KindWords, fit: str) -> pages.KindChoice:
 
 def _argument_of(form: RuleForm) -> str | None:
     """The argument that the form names so far; None for none."""
-    try:
-        argument = json.loads(form["argument"].value() or "null")
-    except ValueError:
-        return None
-    return argument if isinstance(argument, str) else None
+    return _text_of_json(form["argument"].value() or "") or None
 
 
 def _tool_options(system_id: int, rules: RuleSet) -> tuple[Option, ...]:
-    return tuple(Option(tool.name, tool.name) for tool in _all_tools(system_id, rules))
+    return tuple(Option(json.dumps(tool.name), tool.name) for tool in _all_tools(system_id, rules))
 
 
 def _argument_options(system_id: int, tool: str, chosen: str | None) -> tuple[Option, ...]:

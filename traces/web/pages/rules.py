@@ -153,6 +153,7 @@ class RuleFormPage:
     cancel_url: str
     form: forms.Form
     tool: str  # "" until one is chosen
+    tool_value: str  # as the form sends it
     tools: tuple[Option, ...]
     other_tool_url: str
     hidden: tuple[Hidden, ...]
