@@ -13,7 +13,7 @@ from reviews.selectors.novelty import ReleaseNovelty, TaskNovelty, release_novel
 from traces.core.paths import PathLevel
 from traces.web import pages
 from traces.web.addresses import Addresses, Value, address
-from traces.web.asking import number_in
+from traces.web.asking import number_in, uuid_of
 from traces.web.levels import ChosenLevel, path_switches
 from traces.web.pages.accepted import NoveltyList, NoveltyPanel, NoveltyRow
 
@@ -37,8 +37,9 @@ class _Asked:
         return max((number_in(self.request, name) or 1) - 1, 0)
 
     def here(self, **values: Value) -> str:
-        """The panel at the same level."""
-        kept = {**self.chosen.values, **values}
+        """The panel at the same level, the page still against the same other release."""
+        against = uuid_of(self.request.GET.get("against", ""))
+        kept = {**self.chosen.values, "against": against, **values}
         return address(self.at.release(self.release), kept, place="#novelty")
 
 

@@ -12,7 +12,7 @@ not graded and make no flip.
 A passing path is *kept* when passing trials of both releases took it, *gone* when only the earlier
 one's did, *new* when only the later one's did. A task passes *by other paths* when trials of both
 releases passed and some path is gone or new. A task is *changed* when its rate of passed among
-graded trials is another one, or when a path is gone or new.
+graded trials is another one, when only one release has graded trials, or when a path is gone or new.
 """
 
 from __future__ import annotations

@@ -181,6 +181,24 @@ def test_another_release_can_be_chosen(client: Client, two: Cast) -> None:
     assert third.rows_words == "No task changed: the same rates, by the same passing paths."
 
 
+def test_a_change_of_level_keeps_the_other_release(client: Client, two: Cast) -> None:
+    ingest(two.system, [record("same", 0, calls=(("get_order", {}),))], release="3.0")
+    first = str(Release.objects.get(name="1.0").uuid)
+    page = visit(client, two.viewer, release_path(two.system, "3.0"), against=first)
+    (exact,) = (choice for choice in page.novelty.switches.levels if choice.label == "Exact")
+    found = visit(client, two.viewer, exact.href).comparison
+
+    assert (page.comparison.then.label, found.then.label) == ("1.0", "1.0")
+    assert (page.comparison.rows, [row.paths_words for row in found.rows]) == (
+        (),
+        ["1 gone, 1 new"],
+    )
+    assert (
+        page.comparison.level_words == "Paths at level sequence, tool calls only, as chosen above."
+    )
+    assert found.level_words == "Paths at level exact, tool calls only, as chosen above."
+
+
 def test_the_first_release_has_none_before_it(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0)], release="1.0")
     alone = visit(client, cast.viewer, release_path(cast.system, "1.0")).comparison
