@@ -62,6 +62,12 @@ class VersionRow:
     work: WorkRow | None
 
     @property
+    def was_shown(self) -> bool:
+        """Whether pages show it, or once did."""
+        is_approved = self.is_whole or self.outcome is RulesOutcome.APPROVED
+        return is_approved and (self.work is None or self.work.state is WorkState.DONE)
+
+    @property
     def is_proposal(self) -> bool:
         """Whether it waits for a decision."""
         return self.outcome is None and not self.is_whole

@@ -47,8 +47,10 @@ def version_badge(row: VersionRow) -> pages.Badge:
             pass
     if row.is_shown:
         return pages.Badge("in force", "pass")
-    if row.work is None or row.work.state is WorkState.DONE or row.number < row.shown_number:
+    if row.work is None or row.was_shown:
         return pages.Badge("earlier")
+    if row.number < row.shown_number:
+        return pages.Badge("overtaken")
     return work_badge(row.work.state)
 
 

@@ -17,7 +17,7 @@ from traces.core.rule_effects import parse_effect
 from traces.core.rule_words import rule_sentence
 from traces.core.rules import ArgumentRule, RuleSet
 from traces.core.trajectory import ToolKind
-from traces.models import RulesOutcome, RulesPreview, RulesVersion, WorkState
+from traces.models import RulesOutcome, RulesPreview, RulesVersion
 from traces.permissions.rules import (
     OWN_PROPOSAL,
     approval_refusal,
@@ -232,8 +232,10 @@ def _heading(row: VersionRow) -> str:
             pass
     if row.is_shown:
         return f"{name} is in force"
-    if row.work is None or row.work.state is WorkState.DONE or row.number < row.shown_number:
+    if row.was_shown:
         return f"{name} was in force before"
+    if row.number < row.shown_number:
+        return f"{name} was approved and never in force"
     return f"{name} is approved"
 
 
@@ -293,7 +295,6 @@ def _again(row: VersionRow) -> tuple[pages.Hidden, ...]:
 
 def _back(row: VersionRow) -> tuple[pages.Hidden, ...]:
     """What previews going back to this version; () where it is no earlier one."""
-    was_in_force = row.is_whole or row.outcome is RulesOutcome.APPROVED
-    if not was_in_force or row.is_shown or row.number > row.shown_number:
+    if not row.was_shown or row.is_shown or row.number > row.shown_number:
         return ()
     return (pages.Hidden("what", "back"), pages.Hidden("number", str(row.number)))
