@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand
 
 from evalsite.benchmarks.ingest import IngestResult, measure_ingest
 from evalsite.benchmarks.pages import PageResult, measure_pages
+from evalsite.benchmarks.rules import RulesResult, measure_rules
 from evalsite.benchmarks.scratch import scratch_site
 from evalsite.common.formatting import bytes_text, count_text
 
@@ -27,7 +28,7 @@ _LIMITS = {
 class Command(BaseCommand):
     """Runs a benchmark on a scratch database, which is dropped afterwards."""
 
-    help = "Measure ingest or pages on a scratch database; the installation's own is not touched."
+    help = "Measure ingest, pages or rules on a scratch database; the installation's own is not touched."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,11 +47,17 @@ class Command(BaseCommand):
         pages.add_argument("--trials", type=int, default=20_000)
         pages.add_argument("--tasks", type=int, default=40)
         pages.add_argument("--json", action="store_true")
+        rules = kinds.add_parser("rules", help="previews and suggestions of argument rules")
+        rules.add_argument("--trials", type=int, default=20_000)
+        rules.add_argument("--tasks", type=int, default=40)
+        rules.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and report."""
         if options["kind"] == "pages":
             self._pages(n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"])
+        elif options["kind"] == "rules":
+            self._rules(n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"])
         else:
             self._ingest(options)
 
@@ -77,7 +84,15 @@ class Command(BaseCommand):
         for result in results:
             self._write(result, [_page_report(result)], json=json)
 
-    def _write(self, result: IngestResult | PageResult, report: list[str], *, json: bool) -> None:
+    def _rules(self, *, n_trials: int, n_tasks: int, json: bool) -> None:
+        with scratch_site() as folder:
+            results = measure_rules(folder, n_trials=n_trials, n_tasks=n_tasks)
+        for result in results:
+            self._write(result, [_rules_report(result)], json=json)
+
+    def _write(
+        self, result: IngestResult | PageResult | RulesResult, report: list[str], *, json: bool
+    ) -> None:
         self.stdout.write(dumps(asdict(result)) if json else "\n".join(report))
 
 
@@ -88,6 +103,16 @@ def _page_report(result: PageResult) -> str:
         f"({result.n_queries_small} with 3 trials), {bytes_text(result.n_bytes)}, "
         f"{result.milliseconds:.1f} ms, {ratio:.2f} times the bare view's "
         f"{result.bare_milliseconds:.1f} ms"
+    )
+
+
+def _rules_report(result: RulesResult) -> str:
+    ratio = result.seconds / result.bare_seconds
+    return (
+        f"{result.name}: {count_text(result.n_trials)} passing trials in {result.seconds:.2f} s "
+        f"(processor {result.processor_seconds:.2f} s), {result.trials_per_second:.0f} trials a "
+        f"second, {ratio:.1f} times a bare read of the same rows; "
+        f"peak memory {bytes_text(result.peak_bytes)}"
     )
 
 

@@ -89,3 +89,22 @@ def test_benchmark_pages_reports_queries_bytes_and_time(
         found = re.search(r": 200, (\d+) queries \((\d+) with 3 trials\), .* times the bare", line)
         assert found, line
         assert found[1] == found[2]
+
+
+def test_benchmark_rules_reports_rates_beside_a_bare_read(
+    capsys: pytest.CaptureFixture[str], django_db_blocker: Any
+) -> None:
+    report = run(capsys, django_db_blocker, "rules", "--trials", "12", "--tasks", "2")
+
+    assert [
+        re.sub(r"[0-9][0-9.,]*", "n", line).replace("kB", "MB") for line in report.splitlines()
+    ] == [
+        f"{name}: n passing trials in n s (processor n s), n trials a second, "
+        "n times a bare read of the same rows; peak memory n MB"
+        for name in (
+            "preview of a rule",
+            "preview of an ignored text",
+            "preview of tool kinds",
+            "suggestions",
+        )
+    ]
