@@ -41,6 +41,7 @@ from traces.web.levels import LEVEL_NAMES, ChosenLevel
 from traces.web.rows import STATES, trial_label
 from traces.web.shell import system_shell
 from traces.web.tool_names import ToolLook, tool_looks
+from traces.web.work_notices import work_notices
 
 LISTED_TRIALS = 60
 LISTED_TOOLS = 200
@@ -223,7 +224,7 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
         if reference
         else (),
         note=_note(stored),
-        notices=_notices(stored, asked),
+        notices=(*work_notices(system.pk), *_notices(stored, asked)),
         empty=_empty(stored, reference, asked, here),
     )
     return render(request, "traces/task_diagnostics.html", {"page": page})

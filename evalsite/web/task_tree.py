@@ -37,6 +37,7 @@ from traces.web.levels import ChosenLevel, path_switches
 from traces.web.rows import STATES, rate_figure, trial_label
 from traces.web.shell import system_shell
 from traces.web.tool_names import MESSAGE_LABEL, ToolLook, tool_looks
+from traces.web.work_notices import work_notices
 
 MOST_ROWS_OF_ALL = 600
 MOST_PLACES = 6
@@ -118,7 +119,7 @@ def task_tree(request: SystemRequest, task: UUID) -> HttpResponse:
         tools=tuple(look.key for look in looks.values()),
         note=_note(stored, rows),
         more=_more(stored, asked, here),
-        notices=_notices(found, stored, filters),
+        notices=(*work_notices(system.pk), *_notices(found, stored, filters)),
         empty=None if stored.tree.counts.n_trials else _empty(asked, here),
     )
     return render(request, "traces/task_tree.html", {"page": page})

@@ -420,8 +420,8 @@ def test_query_count_does_not_grow(client: Client, cast: Cast) -> None:
         release="2.0",
     )
 
-    assert (one, n_queries(client, path)) == (14, 14)
-    assert n_queries(client, path, arguments="rules") == 14
+    assert (one, n_queries(client, path)) == (15, 15)
+    assert n_queries(client, path, arguments="rules") == 15
 
 
 def test_outsider_and_nobodys_task_get_404(client: Client, known: Cast) -> None:

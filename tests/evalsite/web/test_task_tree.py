@@ -290,7 +290,7 @@ def test_query_count_of_a_tree_does_not_grow(client: Client, cast: Cast) -> None
     assert (one, n_queries(client, path, level="exact")) == (QUERIES, QUERIES)
 
 
-QUERIES = 12
+QUERIES = 13
 
 
 @pytest.mark.parametrize(
