@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from evalsite.common.formatting import counted
 from evalsite.management.lookups import system_or_error
 from traces.core.rule_suggestions import RuleSuggestions, suggestions_document
 from traces.core.rule_words import rule_sentence
@@ -43,8 +44,8 @@ def _keep_quiet(n_done: int, n_total: int) -> None:
 
 
 def _lines(found: RuleSuggestions, rules: RuleSet) -> list[str]:
-    about = f"{found.n_tasks:,} tasks with passing trials; {found.n_paths:,} of their paths"
-    lines = [f"{about} differ from others by arguments alone"]
+    tasks, paths = counted(found.n_tasks, "task"), counted(found.n_paths, "path")
+    lines = [f"{tasks} with passing trials; {paths} that differ from others by arguments alone"]
     for suggestion in found.suggestions:
         lines.append(f"{suggestion.rule.kind}: {suggestion.sentence}")
         for example, values in zip(suggestion.examples, suggestion.values, strict=True):
