@@ -2,7 +2,6 @@
 
 import json
 from argparse import ArgumentParser
-from textwrap import shorten
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError
@@ -43,6 +42,10 @@ def _keep_quiet(n_done: int, n_total: int) -> None:
     """Progress is for the pages."""
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
 def _lines(found: RuleSuggestions, rules: RuleSet) -> list[str]:
     tasks, paths = counted(found.n_tasks, "task"), counted(found.n_paths, "path")
     lines = [f"{tasks} with passing trials; {paths} that differ from others by arguments alone"]
@@ -50,7 +53,7 @@ def _lines(found: RuleSuggestions, rules: RuleSet) -> list[str]:
         lines.append(f"{suggestion.rule.kind}: {suggestion.sentence}")
         for example, values in zip(suggestion.examples, suggestion.values, strict=True):
             lines.append(f"    {example}")
-            lines.extend(f"        {shorten(value, _LONGEST_VALUE)}" for value in values)
+            lines.extend(f"        {_short(value)}" for value in values)
     if not found.suggestions:
         lines.append("No rule is suggested.")
     if found.is_cut:

@@ -42,18 +42,21 @@ def load(cast: Cast, *expressions: str) -> None:
 def test_suggest_prints_rules_with_what_they_merge_and_rules_that_never_applied(
     cast: Cast,
 ) -> None:
-    load(cast, "2", "1 + 1", "7")
+    load(cast, "2", "1  + 1", "7", "1+" * 50 + "1", "1 + " * 50 + "1")
     in_force(cast, RuleChange(put=(NOTE,)))
 
     assert printed(cast).splitlines() == [
-        "1 task with passing trials; 3 paths that differ from others by arguments alone",
+        "1 task with passing trials; 5 paths that differ from others by arguments alone",
         (
             "arithmetic: calculate.expression: expressions with the same value are equal. "
-            "1 passing path fewer at the equivalent level, in 1 task."
+            "2 passing paths fewer at the equivalent level, in 1 task."
         ),
         "    calculate.expression: 2 spellings, all 2",
-        '        "1 + 1"',
+        '        "1  + 1"',
         '        "2"',
+        "    calculate.expression: 2 spellings, all 51",
+        f'        "{"1 + " * 22}…',
+        f'        "{"1+" * 44}…',
         "In force, and never applied: calculate.note: not compared.",
     ]
 
