@@ -126,7 +126,7 @@ class Register:
 
 
 _COVERED = f"""
-WITH in_force AS ({IN_FORCE} AND a.task_id = %(task)s), passed AS (
+WITH in_force AS MATERIALIZED ({IN_FORCE} AND a.task_id = %(task)s), passed AS (
     SELECT t.trajectory_id, t.release_id, count(*) AS n
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id
     WHERE t.task_id = %(task)s AND {COUNTED} GROUP BY t.trajectory_id, t.release_id
@@ -250,7 +250,7 @@ class GroupStandings:
 
 # Trials are folded into distinct trajectories first: each is compared with each path in force.
 _STANDINGS = """
-WITH in_force AS ({in_force} AND a.task_id = %(task)s), mine AS (
+WITH in_force AS MATERIALIZED ({in_force} AND a.task_id = %(task)s), mine AS (
     SELECT t.id, t.release_id, t.trajectory_id, {counted} AS counts,
            d.stands AND d.value = 'pass' AS passed,
            t.environment = 'test' AND NOT t.has_fault AND d.stands
@@ -258,11 +258,13 @@ WITH in_force AS ({in_force} AND a.task_id = %(task)s), mine AS (
            AND (%(version)s::bigint IS NULL OR t.task_version_id = %(version)s) AS chosen
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id
     WHERE t.task_id = %(task)s
+), flagged AS MATERIALIZED (
+    SELECT DISTINCT t.id FROM mine t JOIN reviews_flag g ON g.trial_id = t.id
+    LEFT JOIN reviews_flagclosing c ON c.flag_id = g.id WHERE t.passed AND c.flag_id IS NULL
 ), folded AS (
     SELECT trajectory_id, count(*) FILTER (WHERE counts AND chosen) AS n,
-           min(release_id) FILTER (WHERE counts) AS first,
-           count(*) FILTER (WHERE {flagged}) AS n_flagged
-    FROM mine t WHERE passed GROUP BY trajectory_id
+           min(release_id) FILTER (WHERE counts) AS first, count(f.id) AS n_flagged
+    FROM mine t LEFT JOIN flagged f ON f.id = t.id WHERE passed GROUP BY trajectory_id
 ), by_path AS (
     SELECT p.{key} AS key, sum(n)::int AS n,
            coalesce(sum(n) FILTER (WHERE EXISTS
@@ -292,9 +294,7 @@ def group_standings(chosen: ChosenTrials, *, path_key: str, keys: Sequence[UUID]
     """
     if path_key not in KEY_NAMES:
         raise ValueError(f"no column of path keys: {path_key}")
-    query = _STANDINGS.format(
-        in_force=IN_FORCE, counted=COUNTED, flagged=_FLAGGED, covers=COVERS, key=path_key
-    )
+    query = _STANDINGS.format(in_force=IN_FORCE, counted=COUNTED, covers=COVERS, key=path_key)
     rows = rows_of(query, {**chosen.values, "keys": list(keys)})
     n_paths, n_accepted, newest, has_earlier = rows[0][:4]
     facts = (GroupFacts(*row[4:]) for row in rows if row[4] is not None)
@@ -362,7 +362,7 @@ JOIN traces_trajectorypaths p ON p.trajectory_id = x.trajectory_id AND p.rules_i
 JOIN traces_trajectorypaths m ON m.trajectory_id = %(trajectory)s AND m.rules_id = %(rules)s
 """
 _COVERING = f"""
-WITH in_force AS ({IN_FORCE} AND a.task_id = %(task)s)
+WITH in_force AS MATERIALIZED ({IN_FORCE} AND a.task_id = %(task)s)
 SELECT f.number, f.level FROM in_force f
 JOIN traces_trajectorypaths p ON p.trajectory_id = %(trajectory)s AND p.rules_id = %(rules)s
 WHERE {COVERS} ORDER BY f.number

@@ -12,7 +12,6 @@ Tasks that the release did not run do not come up. Trials are those that figures
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -69,54 +68,58 @@ class ReleaseNovelty:
     tasks: tuple[TaskNovelty, ...] = field(default=())
 
 
+# Trials are folded into distinct trajectories, whose keys are looked up once for all that follows.
 _BASE = f"""
 WITH ran AS MATERIALIZED (
     SELECT task_id, n_pass + n_fail AS n_graded FROM traces_taskfigures
     WHERE release_id = %(release)s AND n_run > 0
 ), in_force AS MATERIALIZED (
     {IN_FORCE} AND a.task_id IN (SELECT task_id FROM ran)
-), passed AS MATERIALIZED (
+), folded AS MATERIALIZED (
     SELECT t.task_id, t.trajectory_id, count(*) FILTER (WHERE t.release_id = %(release)s) AS here,
-           count(*) FILTER (WHERE t.release_id < %(release)s) AS before
+           count(*) FILTER (WHERE t.release_id < %(release)s) AS before,
+           array_agg(t.label) FILTER (WHERE t.release_id = %(release)s) AS labels
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id
     WHERE t.task_id IN (SELECT task_id FROM ran) AND t.release_id <= %(release)s AND {COUNTED}
     GROUP BY t.task_id, t.trajectory_id
-)
-"""  # noqa: S608 - made of constants
-_BY_PATH = """
-by_path AS (
-    SELECT x.task_id, p.{key} AS key, sum(x.before) = 0 AS unseen,
-           coalesce(sum(x.here) FILTER (WHERE NOT c.covered), 0) AS n_open,
-           coalesce(bool_or(c.covered) FILTER (WHERE x.here > 0), false) AS partly
-    FROM passed x
-    JOIN traces_trajectorypaths p ON p.trajectory_id = x.trajectory_id AND p.rules_id = %(rules)s
-    CROSS JOIN LATERAL (SELECT CASE WHEN x.here > 0 THEN EXISTS (
-        SELECT 1 FROM in_force f WHERE f.task_id = x.task_id AND {covers}) END AS covered) c
-    GROUP BY x.task_id, p.{key} HAVING sum(x.here) > 0
-)
-"""
-_TASKS = (
-    _BASE
-    + ", {by_path}"
-    + """
-SELECT k.id, k.uuid, k.task_id, r.n_graded,
-       count(b.key) FILTER (WHERE b.n_open > 0 AND b.unseen AND NOT b.partly),
-       count(b.key) FILTER (WHERE b.n_open > 0 AND (b.partly OR NOT b.unseen))
-FROM ran r JOIN traces_task k ON k.id = r.task_id LEFT JOIN by_path b ON b.task_id = r.task_id
-GROUP BY k.id, r.n_graded ORDER BY k.sort_key, k.task_id
-"""
-)
-_ACCEPTED = (
-    _BASE
-    + f"""
-SELECT f.task_id, f.number, f.level, f.key, coalesce(sum(x.here), 0), coalesce(sum(x.before), 0)
-FROM in_force f LEFT JOIN (
-    passed x JOIN traces_trajectorypaths p
+), passed AS MATERIALIZED (
+    SELECT x.*, {", ".join(f"p.{name}" for name in KEY_NAMES)}
+    FROM folded x JOIN traces_trajectorypaths p
         ON p.trajectory_id = x.trajectory_id AND p.rules_id = %(rules)s
-) ON x.task_id = f.task_id AND {COVERS}
-GROUP BY f.id, f.task_id, f.number, f.level, f.key ORDER BY f.number
-"""  # noqa: S608 - made of constants
+), taken AS MATERIALIZED (
+    SELECT f.id, p.trajectory_id, p.here, p.before
+    FROM in_force f JOIN passed p ON p.task_id = f.task_id AND {COVERS}
+), keyed AS (
+    SELECT p.task_id, p.here, p.before, p.labels, p.{{key}} AS key,
+           p.trajectory_id IN (SELECT trajectory_id FROM taken) AS covered
+    FROM passed p
+), by_path AS (
+    SELECT task_id, key, sum(before) = 0 AND NOT bool_or(covered AND here > 0) AS is_new
+    FROM keyed GROUP BY task_id, key HAVING sum(here) FILTER (WHERE NOT covered) > 0
 )
+"""  # noqa: S608 - made of constants
+_TASKS = """
+{base}, accepted AS (
+    SELECT f.task_id, array_agg(f.number ORDER BY f.number) AS numbers,
+           array_agg(f.level ORDER BY f.number) AS levels,
+           array_agg(f.key ORDER BY f.number) AS keys,
+           array_agg(n.here ORDER BY f.number) AS here,
+           array_agg(n.before ORDER BY f.number) AS before
+    FROM in_force f CROSS JOIN LATERAL (
+        SELECT coalesce(sum(here), 0)::int AS here, coalesce(sum(before), 0)::int AS before
+        FROM taken WHERE taken.id = f.id
+    ) n GROUP BY f.task_id
+), open_paths AS (
+    SELECT task_id, count(*) FILTER (WHERE is_new) AS n_new,
+           count(*) FILTER (WHERE NOT is_new) AS n_seen
+    FROM by_path GROUP BY task_id
+)
+SELECT k.id, k.uuid, k.task_id, r.n_graded, coalesce(o.n_new, 0), coalesce(o.n_seen, 0),
+       a.numbers, a.levels, a.keys, a.here, a.before
+FROM ran r JOIN traces_task k ON k.id = r.task_id
+LEFT JOIN open_paths o ON o.task_id = r.task_id LEFT JOIN accepted a ON a.task_id = r.task_id
+ORDER BY k.sort_key, k.task_id
+"""
 _HAS_EARLIER = """
 SELECT EXISTS (SELECT 1 FROM traces_taskfigures y JOIN traces_release r ON r.id = y.release_id
                WHERE r.system_id = %(system)s AND r.id < %(release)s AND y.n_run > 0)
@@ -124,36 +127,43 @@ SELECT EXISTS (SELECT 1 FROM traces_taskfigures y JOIN traces_release r ON r.id 
 
 
 def release_novelty(system: System, release_pk: int, *, path_key: str) -> ReleaseNovelty:
-    """What a release does with accepted paths, and how many of its paths are new; three queries.
+    """What a release does with accepted paths, and how many of its paths are new; two queries.
 
     `path_key`, of `KEY_NAMES`, is the level at which paths that are not accepted are looked at.
     """
     values = _values(system, release_pk)
     ((has_earlier,),) = rows_of(_HAS_EARLIER, values)
-    tasks = rows_of(_TASKS.format(by_path=_by_path(path_key)), values)
-    accepted: dict[int, list[tuple[Any, ...]]] = {}
-    for task, *row in rows_of(_ACCEPTED, values):
-        accepted.setdefault(task, []).append(tuple(row))
-    return ReleaseNovelty(
-        has_earlier,
+    tasks = rows_of(_TASKS.format(base=_base(path_key)), values)
+    return ReleaseNovelty(has_earlier, tuple(_task(*row) for row in tasks))
+
+
+def _task(
+    pk: int,
+    uuid: UUID,
+    task_id: str,
+    n_graded: int,
+    n_new: int,
+    n_seen: int,
+    *accepted: list[Any] | None,
+) -> TaskNovelty:
+    """`accepted` holds numbers, levels, keys, and trials of the release and of earlier ones."""
+    rows = zip(*(column or () for column in accepted), strict=True)
+    return TaskNovelty(
+        pk,
+        uuid,
+        task_id,
+        n_graded,
+        n_new,
+        n_seen,
         tuple(
-            TaskNovelty(
-                pk, uuid, task_id, n_graded, n_new, n_seen, _here(accepted.get(pk, ()), n_graded)
+            AcceptedHere(
+                number,
+                level,
+                key,
+                taking_of(n_here=n_here, n_graded=n_graded, n_before=n_before),
             )
-            for pk, uuid, task_id, n_graded, n_new, n_seen in tasks
+            for number, level, key, n_here, n_before in rows
         ),
-    )
-
-
-def _here(rows: Iterable[tuple[Any, ...]], n_graded: int) -> tuple[AcceptedHere, ...]:
-    return tuple(
-        AcceptedHere(
-            number,
-            level,
-            key,
-            taking_of(n_here=int(n_here), n_graded=n_graded, n_before=int(n_before)),
-        )
-        for number, level, key, n_here, n_before in rows
     )
 
 
@@ -166,25 +176,21 @@ class NovelPaths:
 
 
 _LABELS = """
-{base}, {by_path}
-SELECT t.task_id, b.unseen AND NOT b.partly, array_agg(t.label)
-FROM by_path b JOIN traces_trial t ON t.task_id = b.task_id AND t.release_id = %(release)s
-JOIN traces_trialdisposition d ON d.trial_id = t.id AND {counted}
-JOIN traces_trajectorypaths p ON p.trajectory_id = t.trajectory_id AND p.rules_id = %(rules)s
-    AND p.{key} = b.key
-WHERE b.n_open > 0 AND NOT EXISTS (
-    SELECT 1 FROM in_force f WHERE f.task_id = t.task_id AND {covers})
-GROUP BY t.task_id, b.key, 2
+{base}
+SELECT x.task_id, x.key, b.is_new, x.labels
+FROM by_path b JOIN keyed x ON x.task_id = b.task_id AND x.key = b.key
+WHERE x.here > 0 AND NOT x.covered
 """
 
 
 def novel_paths(system: System, release_pk: int, *, path_key: str) -> dict[int, NovelPaths]:
     """The passing paths of a release that are not accepted, by task; largest first, one query."""
-    query = _LABELS.format(
-        base=_BASE, by_path=_by_path(path_key), counted=COUNTED, key=path_key, covers=COVERS
-    )
+    groups: dict[tuple[int, UUID, bool], list[str]] = {}
+    query = _LABELS.format(base=_base(path_key))
+    for task, key, is_new, labels in rows_of(query, _values(system, release_pk)):
+        groups.setdefault((task, key, is_new), []).extend(labels)
     found: dict[int, tuple[list[list[str]], list[list[str]]]] = {}
-    for task, is_new, labels in rows_of(query, _values(system, release_pk)):
+    for (task, _, is_new), labels in groups.items():
         found.setdefault(task, ([], []))[0 if is_new else 1].append(labels)
     return {
         task: NovelPaths(ordered_groups(new), ordered_groups(seen))
@@ -198,10 +204,10 @@ def newest_release(system: System) -> Release | None:
     return Release.objects.filter(Exists(tried), system=system).order_by("-pk").first()
 
 
-def _by_path(path_key: str) -> str:
+def _base(path_key: str) -> str:
     if path_key not in KEY_NAMES:
         raise ValueError(f"no column of path keys: {path_key}")
-    return _BY_PATH.format(key=path_key, covers=COVERS)
+    return _BASE.format(key=path_key)
 
 
 def _values(system: System, release_pk: int) -> dict[str, Any]:

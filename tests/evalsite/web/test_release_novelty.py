@@ -189,7 +189,7 @@ def test_the_query_count_of_a_release_does_not_grow(client: Client, cast: Cast) 
     )
     accept(cast, release="2.0", task_id="t2")
 
-    assert (one, n_queries(client, release_path(cast, "2.0"))) == (15, 15)
+    assert (one, n_queries(client, release_path(cast, "2.0"))) == (14, 14)
 
 
 def test_hostile_names_stay_text(client: Client, cast: Cast) -> None:
