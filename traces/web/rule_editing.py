@@ -47,7 +47,15 @@ from traces.web.rule_forms import (
     initial_terms,
     rule_of_text,
 )
-from traces.web.rule_kinds import KIND_WORDS, KINDS, NO_KIND, KindWords, calls_words, fit_words
+from traces.web.rule_kinds import (
+    KIND_WORDS,
+    KINDS,
+    NO_KIND,
+    KindWords,
+    calls_words,
+    fit_words,
+    short_name,
+)
 from traces.web.rules import rules_answer
 from traces.web.shell import system_shell
 
@@ -280,7 +288,10 @@ def _argument_of(form: RuleForm) -> str | None:
 
 
 def _tool_options(system_id: int, rules: RuleSet) -> tuple[Option, ...]:
-    return tuple(Option(json.dumps(tool.name), tool.name) for tool in _all_tools(system_id, rules))
+    return tuple(
+        Option(json.dumps(tool.name), short_name(tool.name))
+        for tool in _all_tools(system_id, rules)
+    )
 
 
 def _argument_options(system_id: int, tool: str, chosen: str | None) -> tuple[Option, ...]:
@@ -489,7 +500,7 @@ def _kind_row(tool: SeenTool, rules: RuleSet, given: Mapping[str, str]) -> pages
     field = _kind_field(tool.name)
     chosen = given.get(field, declared.value if declared else "")
     return pages.ToolKindRow(
-        name=tool.name,
+        name=short_name(tool.name),
         field=field,
         options=(
             Option("", NO_KIND, is_selected=not chosen),

@@ -11,6 +11,7 @@ from traces.core.rules import ArgumentRule, RuleKind, RuleTerms
 from traces.core.trajectory import ToolKind
 from traces.selectors.rule_choices import MOST_COUNTED
 
+_LONGEST_NAME = 200
 NO_KIND = "not set: counts as write"
 KIND_WORDS = {
     ToolKind.READ: "reads",
@@ -83,6 +84,11 @@ def fit_words(tool: str, argument: str, terms: RuleTerms, values: tuple[str | No
     present = [value_of_text(value) for value in values if value is not None]
     sentence = merge_sentence(rule, present, may_be_absent=None in values)
     return sentence.removeprefix(f"{rule_name(rule)}: ")
+
+
+def short_name(tool: str) -> str:
+    """The name of a tool in a list of many; a rule's own page shows it whole."""
+    return tool if len(tool) <= _LONGEST_NAME else f"{tool[: _LONGEST_NAME - 1]}…"
 
 
 def calls_words(n: int) -> str:

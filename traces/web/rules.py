@@ -35,7 +35,7 @@ from traces.web.addresses import Addresses, address
 from traces.web.asking import number_in, pager_of
 from traces.web.polling import polled
 from traces.web.rule_forms import rule_text
-from traces.web.rule_kinds import KIND_WORDS, NO_KIND, calls_words
+from traces.web.rule_kinds import KIND_WORDS, NO_KIND, calls_words, short_name
 from traces.web.rule_rows import change_of, listed_sentences, version_line, version_work
 from traces.web.shell import system_shell
 
@@ -200,7 +200,7 @@ def _tool_rows(tools: Sequence[SeenTool], rules: RuleSet) -> tuple[pages.ToolRow
     ordered = sorted(known, key=lambda tool: (rules.is_declared(tool.name), tool.name))
     return tuple(
         pages.ToolRow(
-            name=tool.name,
+            name=short_name(tool.name),
             kind=KIND_WORDS[rules.kind_of(tool.name)] if rules.is_declared(tool.name) else NO_KIND,
             is_set=rules.is_declared(tool.name),
             calls=calls_words(tool.n_calls),

@@ -77,7 +77,7 @@ def active(text: str) -> list[str]:
 
 def addresses(system: System) -> Iterator[str]:
     base = root(system)
-    yield from (base + part for part in ("tasks/?view=table", "trials/"))
+    yield from (base + part for part in ("tasks/?view=table", "trials/", "rules/"))
     for upload in Upload.objects.filter(system=system):
         yield f"{base}uploads/{upload.uuid}/"
     for task in Task.objects.filter(system=system).order_by("pk")[:1]:
