@@ -11,26 +11,23 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from traces.core.paths import PATHS_VERSION, CallLines, call_texts, keys_of_lines
+from traces.core.paths import PATHS_VERSION
 from traces.models import RulesVersion
 from traces.selectors.rules import rules_in
-from traces.selectors.trajectories import MESSAGE, StoredSteps, stored_calls, stored_steps
-from traces.services.packing import PathColumns, columns_of
+from traces.selectors.stored_keys import StoredKeys, WantedKeys
+from traces.services.packing import columns_of
 from traces.services.trajectories import write_paths
 from traces.services.trials import own_mark
 
 BATCH = 2_000
 MOST_STEPS = 400_000  # of a batch, unless one trajectory alone has more
-MOST_KEPT_CHARS = 64 * 1024 * 1024
 
 
 class Keyless(NamedTuple):
     """A trajectory that needs keys."""
 
     pk: int
-    task_id: str
-    own: bytes  # tells the trial of a trajectory that cannot be compared
-    n_steps: int
+    wanted: WantedKeys
 
 
 # A trajectory that cannot be compared belongs to one trial, whose mark is in its keys.
@@ -69,51 +66,18 @@ def _rows(sql: str, parameters: list[int]) -> list[Keyless]:
             if rows and n_steps > MOST_STEPS:
                 break
             own = own_mark(digest.bytes, *trial) if digest else b""
-            rows.append(Keyless(pk, task_id, own, length))
+            rows.append(Keyless(pk, WantedKeys(task_id, own)))
     return rows
 
 
 class KeyMaker:
-    """Works out keys under one version of the rules, and the lines of each distinct call once."""
+    """Stores keys under one version of the rules."""
 
     def __init__(self, version: RulesVersion) -> None:
         self.version = version
-        self._rules = rules_in(version)
-        self._lines: dict[tuple[str | None, int], CallLines] = {}
-        self._n_chars = 0
+        self._keys = StoredKeys(rules_in(version))
 
     def write(self, rows: Sequence[Keyless]) -> None:
         """Store the keys of trajectories that have none under the version."""
-        steps = stored_steps(row.pk for row in rows)
-        self._look_up(rows, steps)
-        write_paths(self.version.pk, ((row.pk, self._columns(row, steps[row.pk])) for row in rows))
-
-    def _look_up(self, rows: Sequence[Keyless], steps: dict[int, StoredSteps]) -> None:
-        """Make the lines of the calls of a batch that are not at hand."""
-        if self._n_chars > MOST_KEPT_CHARS:
-            self._lines.clear()
-            self._n_chars = 0
-        wanted: dict[str | None, set[int]] = {}
-        for row in rows:
-            wanted.setdefault(self._scope(row.task_id), set()).update(steps[row.pk].calls)
-        missing = {
-            (scope, call) for scope, ids in wanted.items() for call in ids if call != MESSAGE
-        } - self._lines.keys()
-        calls = stored_calls(call for _, call in missing)
-        for scope, pk in missing:
-            call = calls[pk]
-            lines = call_texts(self._rules, scope).lines_of_text(call.name, call.form, call.text)
-            self._lines[scope, pk] = lines
-            self._n_chars += len(lines.exact) + len(lines.normal)
-
-    def _scope(self, task_id: str) -> str | None:
-        return task_id if self._rules.has_rules_for(task_id) else None
-
-    def _columns(self, row: Keyless, steps: StoredSteps) -> PathColumns:
-        scope = self._scope(row.task_id)
-        keys = keys_of_lines(
-            [None if call == MESSAGE else self._lines[scope, call] for call in steps.calls],
-            [letter == "c" for letter in steps.outcomes],
-            own=row.own,
-        )
-        return columns_of(keys)
+        keys = self._keys.keys({row.pk: row.wanted for row in rows})
+        write_paths(self.version.pk, ((row.pk, columns_of(keys[row.pk])) for row in rows))

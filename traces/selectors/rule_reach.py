@@ -30,7 +30,7 @@ from traces.core.trajectory import TrajectoryCall
 from traces.models import System
 from traces.selectors.paths import key_name
 from traces.selectors.rules import rules_in, shown_rules
-from traces.selectors.stored_keys import Keyless, StoredKeys
+from traces.selectors.stored_keys import StoredKeys, WantedKeys
 from traces.selectors.trajectories import (
     MESSAGE,
     StoredCall,
@@ -236,7 +236,7 @@ def _level_keys(
     found: dict[int, LevelKeys] = {}
     for start in range(0, len(trajectories), BATCH):
         # A trajectory that is not comparable belongs to one trial, so that its id tells it apart.
-        few = {pk: Keyless(task, b"%d" % pk) for pk, task in trajectories[start : start + BATCH]}
+        few = {pk: WantedKeys(task, b"%d" % pk) for pk, task in trajectories[start : start + BATCH]}
         for pk, keys in stored.keys(few).items():
             found[pk] = tuple(
                 keys.key(level, messages=messages) for level, messages in CHANGING_LEVELS

@@ -12,8 +12,8 @@ from traces.selectors.trajectories import MESSAGE, StoredSteps, stored_calls, st
 MOST_KEPT = 32_000_000  # characters
 
 
-class Keyless(NamedTuple):
-    """A trajectory whose keys are wanted."""
+class WantedKeys(NamedTuple):
+    """What the keys of a trajectory depend on beside its steps."""
 
     task_id: str
     own: bytes  # tells it from all others where it cannot be compared
@@ -30,13 +30,13 @@ class StoredKeys:
         self._lines: dict[tuple[str | None, int], CallLines] = {}
         self._n_kept = 0
 
-    def keys(self, wanted: Mapping[int, Keyless]) -> dict[int, PathKeys]:
+    def keys(self, wanted: Mapping[int, WantedKeys]) -> dict[int, PathKeys]:
         """The keys of a batch of trajectories by their ids, in two queries."""
         steps = stored_steps(wanted)
         self._look_up({pk: self._scope(wanted[pk].task_id) for pk in steps}, steps)
         return {pk: self._keys(wanted[pk], one) for pk, one in steps.items()}
 
-    def _keys(self, one: Keyless, steps: StoredSteps) -> PathKeys:
+    def _keys(self, one: WantedKeys, steps: StoredSteps) -> PathKeys:
         scope = self._scope(one.task_id)
         return keys_of_lines(
             [None if call == MESSAGE else self._lines[scope, call] for call in steps.calls],
