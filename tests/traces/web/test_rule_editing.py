@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,11 +15,21 @@ from tests.support.evidence import ingest, record
 from tests.support.rules import approved, drafted, in_force, proposed
 from tests.support.visits import n_queries, root, visit
 from traces.core.rule_changes import RuleChange
-from traces.core.rules import ArgumentRule, Arithmetic, RuleKind
+from traces.core.rules import (
+    Alias,
+    ArgumentRule,
+    Arithmetic,
+    Default,
+    RoundTo,
+    RuleKind,
+    RuleTerms,
+    SameTime,
+    Time,
+)
 from traces.core.trajectory import ToolKind
 from traces.models import RulesPreview, System, Task, Tool
 from traces.selectors.rule_choices import rule_argument, seen_arguments
-from traces.web.rule_forms import split_values, value_in
+from traces.web.rule_forms import rule_text, split_values, value_in
 
 pytestmark = pytest.mark.django_db
 
@@ -547,3 +558,49 @@ def test_what_cannot_be_made_again_is_said(client: Client, cast: Cast) -> None:
     )
     assert absent.status_code == 404
     assert client.post(form_url(cast.system), {"what": "again"}).status_code == 404
+
+
+# Changing a rule
+
+
+@pytest.mark.parametrize(
+    ("terms", "fields"),
+    [
+        (Time(SameTime.DAY, "Europe/Berlin"), {"same": "day", "zone": "Europe/Berlin"}),
+        (RoundTo(Decimal("1E-2")), {"step": "0.01"}),
+        (Default('"eco"'), {"value": '"eco"'}),
+        (Alias((("1", '"one"'),)), {"groups": '1 = "one"'}),
+        (Arithmetic(), {}),
+    ],
+    ids=["time", "round", "default", "alias", "arithmetic"],
+)
+def test_a_rule_is_changed_in_the_form_that_made_it(
+    terms: RuleTerms, fields: dict[str, str], client: Client, cast: Cast, sums: None
+) -> None:
+    rule = ArgumentRule("calculate", "expression", terms, "Because.", "ada", "t1")
+    in_force(cast, RuleChange(put=(rule,)))
+    row = visit(client, cast.engineer, f"{root(cast.system)}rules/").rules[0]
+    page = visit(client, cast.engineer, row.change_url)
+
+    assert (page.tool, page.form["reason"].value()) == ("calculate", "Because.")
+    assert [k.value for k in page.kinds if k.is_checked] == [rule.kind.value]
+    assert {name: page.form[name].value() for name in fields} == fields
+    assert [o.label for o in page.tasks if o.is_selected] == ["Only task t1"]
+    assert page.earlier.startswith("calculate.expression: ")
+    sent = {name: page.form[name].value() or "" for name in page.form.fields}
+    answer = client.post(
+        form_url(cast.system), {**sent, "tool": page.tool_value, "task": sent["task"]}
+    )
+    assert form_errors(answer) == {"__all__": ["This changes nothing: the rules say so already."]}
+
+
+def test_a_suggestion_that_is_a_rule_already_changes_nothing(
+    client: Client, cast: Cast, sums: None
+) -> None:
+    in_force(cast, ADD)
+    client.force_login(cast.engineer)
+    answer = client.post(form_url(cast.system), {"what": "suggested", "rule": rule_text(SUM)})
+    assert (answer.status_code, answer.context["page"].error) == (
+        422,
+        "This changes nothing: the rules say so already.",
+    )
