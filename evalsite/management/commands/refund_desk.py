@@ -1,6 +1,4 @@
-"""`manage.py refund-desk`: the made-up trials of one release, as they are loaded by `up`."""
-
-# ruff: noqa: N999 - the command has a dash
+"""`manage.py refund_desk`: the made-up trials of one release, as they are loaded by `up`."""
 
 import os
 import sys
