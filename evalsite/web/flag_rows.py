@@ -21,6 +21,7 @@ WHY = {
 """Why a trial is flagged, in a few words."""
 
 THE_PRODUCT = "the product"
+SHORT_REASON = 160  # characters of a reason beside a box
 _QUIET = frozenset({FlagCode.IMPORTED_HUMAN_VERDICT})
 
 
@@ -37,6 +38,19 @@ def flag_note(flag: RaisedFlag, at: Addresses) -> pages.FlagNote:
         closed_by=flag.closed_by,
         closed_at=flag.closed_at,
         closing_reason=flag.closing_reason,
+    )
+
+
+def other_flag(flag: RaisedFlag, at: Addresses, *, is_chosen: bool) -> pages.OtherFlag:
+    """An open flag of the same trial, in short, as it is chosen to be closed as well."""
+    is_whole = len(flag.reason) <= SHORT_REASON
+    return pages.OtherFlag(
+        value=str(flag.uuid),
+        why=WHY[flag.code],
+        reason=flag.reason if is_whole else f"{flag.reason[:SHORT_REASON]}…",
+        by=flag.by_name or THE_PRODUCT,
+        href=at.flag(flag.uuid),
+        is_chosen=is_chosen,
     )
 
 

@@ -8,42 +8,53 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
-from evalsite.access import Act, SystemRequest, in_system
+from evalsite.access import Access, Act, SystemRequest, in_system
 from evalsite.common.formatting import counted
 from evalsite.common.shell import Choice, Crumb, Option
-from evalsite.web.flag_rows import WHY, disposition_badge, flag_note, flag_row, trial_link
+from evalsite.web.flag_rows import (
+    WHY,
+    disposition_badge,
+    flag_note,
+    flag_row,
+    other_flag,
+    trial_link,
+)
 from reviews.core.notices import NoticedTrial, notices_on
 from reviews.models import Flag, FlagCode
-from reviews.permissions.flags import closing_refusal
+from reviews.permissions.flags import brought_evidence, closing_refusal
 from reviews.selectors.flags import (
+    PAGE_FLAGS,
     CodeTotal,
     FlagDetail,
     FlagFilter,
     ListedFlag,
+    OpenFlags,
     flag_totals,
     flag_with_trial,
     flaggable_trial,
     flags_of_trial,
     listed_flags,
     next_open_flag,
+    open_flags_beside,
 )
 from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
 from reviews.services.flags import (
     LONGEST_REASON,
+    NOT_OF_TRIAL,
     FlagDeniedError,
     FlagError,
-    close_flag,
+    close_flags,
     closed_sentence,
     flag_trial,
 )
 from traces.core.records import VerdictValue
-from traces.models import Task, Trial
+from traces.models import Role, Task, Trial
 from traces.selectors.releases import release_names
 from traces.web import pages
 from traces.web.addresses import Addresses, Value, address
@@ -55,6 +66,7 @@ LISTED_VERDICTS = 12
 SHOWN_RATIONALE = 400  # characters
 MOST_STEPS = 20  # links to cited steps of one flag
 _STATES = {"open": True, "closed": False, "all": None}
+_NO_OTHERS = OpenFlags((), 0)
 _NO_FLAG = "There is no such flag in this system."
 _NO_TRIAL = "There is no such trial in this system."
 _STEP = re.compile(r"\bsteps?\s+#?([0-9]{1,9})\b", re.IGNORECASE)
@@ -76,14 +88,34 @@ class FlagForm(forms.Form):
     )
 
 
+class ChosenFlagsField(forms.TypedMultipleChoiceField):
+    """Flags by their addresses, from the boxes of a page; which of them there are says the view."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            coerce=UUID, required=False, error_messages={"invalid_choice": NOT_OF_TRIAL}
+        )
+
+    def valid_value(self, value: str) -> bool:
+        """Whether it spells an address at all."""
+        return uuid_of(value) is not None
+
+    def validate(self, value: list[str]) -> None:
+        """No more than a page lists."""
+        super().validate(value)
+        if len(value) > PAGE_FLAGS:
+            raise ValidationError(f"At most {PAGE_FLAGS} other flags are closed at once.")
+
+
 class ClosingForm(forms.Form):
-    """Why a flag needs no further look."""
+    """Why a flag needs no further look, and which others of its trial need none either."""
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="What you looked at, and why the trial needs no further look.",
     )
+    also = ChosenFlagsField()
 
 
 @require_GET
@@ -222,7 +254,7 @@ def _nothing(at: Addresses, state: str, *, is_filtered: bool) -> pages.Empty:
 @require_http_methods(["GET", "HEAD", "POST"])
 @in_system()
 def flag_detail(request: SystemRequest, flag: UUID) -> HttpResponse:
-    """One flag; POST closes it with a reason."""
+    """One flag; POST closes it with a reason, and those of its trial that are chosen."""
     access = request.access
     found = flag_with_trial(access.system.pk, flag)
     if found is None:
@@ -230,8 +262,8 @@ def flag_detail(request: SystemRequest, flag: UUID) -> HttpResponse:
     form = ClosingForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and (form.is_valid() or not found.flag.is_open):
         try:
-            close_flag(
-                Flag.objects.get(pk=found.flag.pk),
+            closings = close_flags(
+                _chosen_flags(access.system.pk, {flag, *form.cleaned_data.get("also", ())}),
                 reason=form.cleaned_data.get("reason", ""),
                 by=access.user,
                 now=timezone.now(),
@@ -241,7 +273,7 @@ def flag_detail(request: SystemRequest, flag: UUID) -> HttpResponse:
         except FlagError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _closed_words(found))
+            messages.success(request, _closed_words(found, len(closings)))
             return redirect(Addresses.of(access.system.slug).flag(flag))
     page = _flag_page(request, found, form)
     return render(
@@ -249,11 +281,19 @@ def flag_detail(request: SystemRequest, flag: UUID) -> HttpResponse:
     )
 
 
-def _closed_words(found: FlagDetail) -> str:
+def _chosen_flags(system_pk: int, identities: set[UUID]) -> list[Flag]:
+    flags = list(Flag.objects.filter(system=system_pk, uuid__in=identities))
+    if len(flags) != len(identities):
+        raise FlagError(NOT_OF_TRIAL)
+    return flags
+
+
+def _closed_words(found: FlagDetail, n_closed: int) -> str:
+    closed = "The flag is closed." if n_closed == 1 else f"{n_closed} flags are closed."
     n_left = sum(flag.is_open for flag in flags_of_trial(found.trial_pk))
     if not n_left:
-        return "The flag is closed. The trial has no other open flag."
-    return f"The flag is closed. The trial has {counted(n_left, 'more open flag')}."
+        return f"{closed} The trial has no other open flag."
+    return f"{closed} The trial has {counted(n_left, 'more open flag')}."
 
 
 def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> pages.FlagPage:
@@ -265,11 +305,8 @@ def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> 
     first = sorted(cards, key=lambda card: card.given.criterion != flag.criterion)
     next_open = next_open_flag(access.system.pk, after=flag.pk)
     is_own = flag.by_pk == access.user.pk
-    refusal = (
-        closing_refusal(access.role, is_own=is_own)
-        if flag.closed_at is None
-        else closed_sentence(flag.closed_by, flag.closed_at)
-    )
+    refusal, others = _closing(access, found)
+    chosen = set(form["also"].value() or ())
     return pages.FlagPage(
         shell=system_shell(access, section="Flags"),
         crumbs=(
@@ -290,8 +327,31 @@ def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> 
         action=at.flag(flag.uuid),
         act="Withdraw the flag" if is_own else "Close the flag",
         why_not=refusal,
+        others=tuple(
+            other_flag(each, at, is_chosen=str(each.uuid) in chosen) for each in others.rows
+        ),
+        more_others=pages.Link(
+            counted(others.n_more, "more open flag"), address(at.flags, {"trial": trial.uuid})
+        )
+        if others.n_more
+        else None,
         next_url=at.flag(next_open) if next_open else "",
     )
+
+
+def _closing(access: Access, found: FlagDetail) -> tuple[str, OpenFlags]:
+    """Why the person may not close a flag, and the others of its trial that they may close too."""
+    flag, role, user = found.flag, access.role, access.user
+    if flag.closed_at is not None:
+        return closed_sentence(flag.closed_by, flag.closed_at), _NO_OTHERS
+    has_brought = role is Role.REVIEWER and brought_evidence(found.release_pk, user)
+    refused, of_others = (
+        closing_refusal(role, is_own=is_own, has_brought=has_brought)
+        for is_own in (flag.by_pk == user.pk, False)
+    )
+    if refused:
+        return refused, _NO_OTHERS
+    return "", open_flags_beside(found, by_pk=user.pk if of_others else None)
 
 
 def _cited(found: FlagDetail, cards: Sequence[VerdictCard]) -> tuple[int, ...]:

@@ -101,6 +101,7 @@ class FlagDetail:
     flag: RaisedFlag
     trial: FlaggedTrial
     trial_pk: int
+    release_pk: int
     status: TrialStatus
     n_steps: int  # of the transcript
     n_agent_steps: int
@@ -201,11 +202,45 @@ def flags_of_trial(trial_pk: int) -> tuple[RaisedFlag, ...]:
         return tuple(_raised(row) for row in cursor.fetchall())
 
 
+@dataclass(frozen=True, slots=True)
+class OpenFlags:
+    """Open flags of a trial, first raised first, and how many more there are."""
+
+    rows: tuple[RaisedFlag, ...]
+    n_more: int
+
+
+def open_flags_beside(
+    flag: FlagDetail, *, by_pk: int | None = None, n: int = PAGE_FLAGS
+) -> OpenFlags:
+    """The other open flags of a flag's trial, at most `n`, in one query.
+
+    `by_pk`: only those that this person raised.
+    """
+    raised = "" if by_pk is None else " AND f.by_id = %(by)s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_FLAG}, count(*) OVER () FROM reviews_flag f {_PEOPLE}"  # noqa: S608
+            " WHERE f.trial_id = %(trial)s AND f.id <> %(flag)s AND c.flag_id IS NULL"
+            f"{raised} ORDER BY f.id LIMIT %(n)s",
+            {
+                "trial": flag.trial_pk,
+                "flag": flag.flag.pk,
+                "by": by_pk,
+                "n": n,
+                "most": _SHOWN_REASON,
+            },
+        )
+        found = cursor.fetchall()
+    rows = tuple(_raised(row[:_N_FLAG]) for row in found)
+    return OpenFlags(rows, n_more=found[0][_N_FLAG] - len(rows) if found else 0)
+
+
 def flag_with_trial(system_pk: int, identity: UUID) -> FlagDetail | None:
     """The flag of that address in the system, in one query; None when there is none."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {_FLAG}, {_TRIAL}, t.id, t.status, t.n_messages,"  # noqa: S608
+            f"SELECT {_FLAG}, {_TRIAL}, t.id, t.release_id, t.status, t.n_messages,"  # noqa: S608
             f" length(j.outcomes) FROM reviews_flag f {_PEOPLE} {_TRIALS}"
             " JOIN traces_trajectory j ON j.id = t.trajectory_id"
             " WHERE f.system_id = %(system)s AND f.uuid = %(uuid)s",
@@ -215,11 +250,12 @@ def flag_with_trial(system_pk: int, identity: UUID) -> FlagDetail | None:
     if row is None:
         return None
     at = _N_FLAG + _N_TRIAL
-    trial_pk, status, n_steps, n_agent_steps = row[at:]
+    trial_pk, release_pk, status, n_steps, n_agent_steps = row[at:]
     return FlagDetail(
         _raised(row[:_N_FLAG]),
         _flagged(row[_N_FLAG:at]),
         trial_pk,
+        release_pk,
         TrialStatus(status),
         n_steps,
         n_agent_steps,

@@ -14,13 +14,19 @@ from evalsite.common.formatting import time_text
 from reviews.core.disposition import GivenVerdict
 from reviews.core.notices import NoticedTrial, notices_on
 from reviews.models import Flag, FlagClosing, FlagCode
-from reviews.permissions.flags import closing_refusal, flagging_refusal, role_in
+from reviews.permissions.flags import (
+    brought_evidence,
+    closing_refusal,
+    flagging_refusal,
+    role_in,
+)
 from traces.core.text_marks import clean_text, count_marks
-from traces.models import Trial, User
+from traces.models import Role, Trial, User
 
 log = logging.getLogger("evalsite.flags")
 
 LONGEST_REASON = 2_000  # characters
+NOT_OF_TRIAL = "A chosen flag is not one of this trial. Nothing was closed."
 
 
 class FlagError(Exception):
@@ -66,28 +72,72 @@ def flag_trial(trial: Trial, *, reason: str, by: User, now: datetime) -> Flag:
     return flag
 
 
-@transaction.atomic
 def close_flag(flag: Flag, *, reason: str, by: User, now: datetime) -> FlagClosing:
     """Say why a flag needs no further look. A flag is closed once and stays visible.
 
     Raises `FlagDeniedError` when the person may not, and `FlagError` when it is closed already,
     and without a reason or with one that is too long.
     """
-    # The lock keeps two closings apart: the later one sees the earlier one below.
-    flag = Flag.objects.select_for_update(no_key=True).get(pk=flag.pk)
-    if refusal := closing_refusal(role_in(flag.system_id, by), is_own=flag.by_id == by.pk):
+    return close_flags([flag], reason=reason, by=by, now=now)[0]
+
+
+@transaction.atomic
+def close_flags(
+    flags: Iterable[Flag], *, reason: str, by: User, now: datetime
+) -> tuple[FlagClosing, ...]:
+    """Close flags of one trial with the same reason: all of them or none, each by a row of its own.
+
+    Returns the closings in the order in which the flags were raised. Raises `FlagDeniedError` when
+    the person may not close one of them, and `FlagError` when they are not flags of one trial,
+    when one is closed already, and without a reason or with one that is too long.
+    """
+    # The locks keep two closings apart: the later one sees the earlier one below. They are taken
+    # in one order, so that two people who chose the same flags never wait in a circle.
+    locked = list(
+        Flag.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("trial")
+        .filter(pk__in={flag.pk for flag in flags})
+        .order_by("pk")
+    )
+    if len({(flag.system_id, flag.trial_id) for flag in locked}) != 1:
+        raise FlagError(NOT_OF_TRIAL)
+    if refusal := _closing_refusal(locked, by):
         raise FlagDeniedError(refusal)
-    earlier = FlagClosing.objects.select_related("by").filter(flag=flag).first()
-    if earlier is not None:
-        raise FlagError(closed_sentence(earlier.by.printed_name, earlier.closed_at))
-    closing = FlagClosing.objects.create(flag=flag, reason=_reason(reason), by=by, closed_at=now)
-    log.info("flag closed", extra={"flag": str(flag.uuid), "by": by.username})
-    return closing
+    earlier = FlagClosing.objects.select_related("by").filter(flag__in=locked).order_by("pk")
+    if found := earlier.first():
+        sentence = closed_sentence if len(locked) == 1 else closed_among_sentence
+        raise FlagError(sentence(found.by.printed_name, found.closed_at))
+    why = _reason(reason)
+    closings = FlagClosing.objects.bulk_create(
+        [FlagClosing(flag=flag, reason=why, by=by, closed_at=now) for flag in locked]
+    )
+    for flag in locked:
+        log.info("flag closed", extra={"flag": str(flag.uuid), "by": by.username})
+    return tuple(closings)
+
+
+def _closing_refusal(flags: Sequence[Flag], by: User) -> str:
+    """Why a person may not close one of these flags of a trial; "" when they may close them all."""
+    role = role_in(flags[0].system_id, by)
+    is_reviewer = role is Role.REVIEWER
+    has_brought = is_reviewer and brought_evidence(flags[0].trial.release_id, by)
+    refusals = (
+        closing_refusal(role, is_own=flag.by_id == by.pk, has_brought=has_brought) for flag in flags
+    )
+    return next(filter(None, refusals), "")
 
 
 def closed_sentence(by_name: str, closed_at: datetime) -> str:
     """Why a flag cannot be closed again."""
     return f"{by_name} closed this flag at {time_text(closed_at)}; it is closed once."
+
+
+def closed_among_sentence(by_name: str, closed_at: datetime) -> str:
+    """Why none of several flags is closed: somebody closed one of them meanwhile."""
+    return (
+        f"{by_name} closed one of these flags at {time_text(closed_at)}; it is closed once. "
+        "Nothing was closed now."
+    )
 
 
 def raise_product_flags(trials: Iterable[DecidedTrial], *, now: datetime) -> int:

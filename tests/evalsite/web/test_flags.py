@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from reviews.models import Flag, FlagClosing
-from reviews.permissions.flags import closing_refusal
-from reviews.services.flags import LONGEST_REASON, close_flag, flag_trial
+from reviews.permissions.flags import BROUGHT_EVIDENCE, closing_refusal
+from reviews.services.flags import LONGEST_REASON, NOT_OF_TRIAL, close_flag, flag_trial
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.visits import n_queries, root, visit
@@ -204,7 +204,7 @@ def test_a_flag_of_somebody_else_is_closed_by_a_reviewer(
     flag = flagged(cast, cast.second_reviewer)
     page = visit(client, cast.members()[role], flag_path(flag))
     answer = client.get(flag_path(flag))
-    refusal = closing_refusal(role, is_own=False)
+    refusal = closing_refusal(role, is_own=False, has_brought=False)
     assert (page.act, page.why_not) == ("Close the flag", refusal)
     assert (b"disabled" in answer.content) is bool(refusal)
 
@@ -284,6 +284,223 @@ def test_one_goes_from_an_open_flag_to_the_next(client: Client, cast: Cast) -> N
     for flag in (third, second):
         assert visit(client, cast.viewer, flag_path(flag)).next_url == flag_path(first)
     assert visit(client, cast.viewer, flag_path(first)).next_url == ""
+
+
+# ---- several at once ----
+
+
+def shown_others(page: Any) -> list[tuple[str, bool]]:
+    return [(other.reason, other.is_chosen) for other in page.others]
+
+
+def test_other_open_flags_of_the_trial_are_closed_with_the_same_reason(
+    client: Client, cast: Cast
+) -> None:
+    long = "x" * 161
+    given = [verdict(evidence=[{"step": 99}])]
+    ingest(cast.system, [record("t1", 0, verdicts=given), record("t1", 1)])
+    first, second = flagged(cast, cast.viewer, "First."), flagged(cast, cast.engineer, long)
+    third, elsewhere = flagged(cast, cast.viewer, "Third."), flagged(cast, cast.viewer, label="1")
+    close_flag(third, reason="Looked.", by=cast.second_reviewer, now=timezone.now())
+    own = Flag.objects.get(by=None)
+
+    page = visit(client, cast.reviewer, flag_path(first))
+
+    assert [(o.value, o.why, o.reason, o.by, o.href, o.is_chosen) for o in page.others] == [
+        (
+            str(own.uuid),
+            "A verdict cites a step that does not exist",
+            "state check cites step 99; the transcript has 4 steps.",
+            "the product",
+            flag_path(own),
+            False,
+        ),
+        (
+            str(second.uuid),
+            "Flagged by a person",
+            "x" * 160 + "…",
+            "engineer",
+            flag_path(second),
+            False,
+        ),
+    ]
+    assert page.more_others is None
+    answer = client.get(flag_path(first))
+    content = answer.content.decode()
+    assert content.count('type="checkbox" name="also"') == 2
+    assert "Close with the same reason" in content
+
+    answer = client.post(
+        flag_path(first), {"reason": "Looked.", "also": [second.uuid, own.uuid]}, follow=True
+    )
+
+    assert answer.redirect_chain == [(flag_path(first), 302)]
+    assert message_of(answer) == "3 flags are closed. The trial has no other open flag."
+    assert answer.context["page"].others == ()
+    assert set(FlagClosing.objects.filter(by=cast.reviewer, reason="Looked.")) == {
+        FlagClosing.objects.get(flag=flag) for flag in (first, second, own)
+    }
+    assert not FlagClosing.objects.filter(flag=elsewhere).exists()
+
+
+def test_what_is_not_chosen_stays_open(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    first, second, third = (flagged(cast, cast.viewer) for _ in range(3))
+    client.force_login(cast.reviewer)
+
+    answer = client.post(
+        flag_path(second), {"reason": "Looked.", "also": [first.uuid, first.uuid]}, follow=True
+    )
+
+    assert message_of(answer) == "2 flags are closed. The trial has 1 more open flag."
+    assert not FlagClosing.objects.filter(flag=third).exists()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_only_flags_that_the_person_may_close_are_listed(
+    role: Role, client: Client, cast: Cast
+) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    person = cast.members()[role]
+    own, other = flagged(cast, person, "Mine."), flagged(cast, cast.second_reviewer, "Theirs.")
+    also_own = flagged(cast, person, "Mine too.")
+
+    listed = [reason for reason, _ in shown_others(visit(client, person, flag_path(own)))]
+    assert listed == (["Theirs.", "Mine too."] if role is Role.REVIEWER else ["Mine too."])
+    listed = [reason for reason, _ in shown_others(visit(client, person, flag_path(other)))]
+    assert listed == (["Mine.", "Mine too."] if role is Role.REVIEWER else [])
+
+    answer = client.post(flag_path(own), {"reason": "x", "also": [other.uuid, also_own.uuid]})
+    if role is Role.REVIEWER:
+        assert (answer.status_code, FlagClosing.objects.count()) == (302, 3)
+    else:
+        assert (answer.status_code, FlagClosing.objects.count()) == (403, 0)
+        sentence = closing_refusal(role, is_own=False, has_brought=False)
+        assert sentence in answer.content.decode()
+        answer = client.post(flag_path(own), {"reason": "x", "also": [also_own.uuid]})
+        assert (answer.status_code, FlagClosing.objects.count()) == (302, 2)
+
+
+def test_a_bad_reason_keeps_what_was_chosen(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    first = flagged(cast, cast.viewer, "First.")
+    second, third = flagged(cast, cast.viewer, "Second."), flagged(cast, cast.viewer, "Third.")
+    client.force_login(cast.reviewer)
+
+    for reason in ("", "\u200b"):
+        answer = client.post(flag_path(first), {"reason": reason, "also": [second.uuid]})
+
+        assert answer.status_code == 422
+        assert shown_others(answer.context["page"]) == [("Second.", True), ("Third.", False)]
+        content = answer.content.decode()
+        assert f'value="{second.uuid}" checked>' in content
+        assert f'value="{third.uuid}">' in content
+    assert not FlagClosing.objects.exists()
+
+
+def test_one_that_was_closed_meanwhile_keeps_all_open(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    first, second, third = (flagged(cast, cast.viewer, f"Flag {n}.") for n in range(3))
+    close_flag(second, reason="Looked.", by=cast.second_reviewer, now=timezone.now())
+    client.force_login(cast.reviewer)
+
+    chosen = {"reason": "Me too.", "also": [second.uuid, third.uuid]}
+    answer = client.post(flag_path(first), chosen)
+
+    assert answer.status_code == 422
+    (sentence,) = answer.context["page"].form.non_field_errors()
+    assert sentence.startswith("second_reviewer closed one of these flags at ")
+    assert sentence.endswith("it is closed once. Nothing was closed now.")
+    assert sentence in answer.content.decode()
+    assert shown_others(answer.context["page"]) == [("Flag 2.", True)]
+
+    answer = client.post(flag_path(second), {"reason": "Me too.", "also": [third.uuid]})
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert FlagClosing.objects.get().flag == second
+
+
+@pytest.mark.parametrize(
+    "kind", ["other trial", "other system", "unknown", "none", "nul", "number", "hostile", "itself"]
+)
+def test_ids_of_no_flag_of_the_trial_close_nothing(kind: str, client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0), record("t1", 1)])
+    ingest(cast.other_system, [record("t1", 0)])
+    first, second = flagged(cast, cast.viewer), flagged(cast, cast.viewer)
+    foreign = flag_trial(
+        trial_of(cast.other_system), reason="Odd.", by=cast.outsider, now=timezone.now()
+    )
+    value = {
+        "other trial": str(flagged(cast, cast.viewer, label="1").uuid),
+        "other system": str(foreign.uuid),
+        "unknown": str(uuid.UUID(int=7)),
+        "none": "",
+        "nul": "\x00",
+        "number": "9" * 400,
+        "hostile": HOSTILE,
+        "itself": str(first.uuid),
+    }[kind]
+    client.force_login(cast.reviewer)
+
+    answer = client.post(flag_path(first), {"reason": "Looked.", "also": [str(second.uuid), value]})
+
+    if kind == "itself":
+        assert (answer.status_code, FlagClosing.objects.count()) == (302, 2)
+        return
+    assert answer.status_code == 422
+    content = answer.content.decode()
+    assert content.count(NOT_OF_TRIAL) == 1
+    assert "<img src=x" not in content
+    assert not FlagClosing.objects.exists()
+
+
+def test_many_other_flags_are_listed_in_part(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    first, *others = (flagged(cast, cast.viewer, f"Flag {n}.") for n in range(54))
+
+    page = visit(client, cast.reviewer, flag_path(first))
+
+    assert [other.value for other in page.others] == [str(flag.uuid) for flag in others[:50]]
+    assert (page.more_others.label, page.more_others.href) == (
+        "3 more open flags",
+        f"{flags_path(cast.system)}?trial={first.trial.uuid}",
+    )
+
+    answer = client.post(
+        flag_path(first), {"reason": "Looked.", "also": [flag.uuid for flag in others[:51]]}
+    )
+    assert answer.status_code == 422
+    sentence = "At most 50 other flags are closed at once."
+    assert answer.context["page"].form.errors == {"also": [sentence]}
+    assert sentence in answer.content.decode()
+    answer = client.post(
+        flag_path(first),
+        {"reason": "Looked.", "also": [other.value for other in page.others]},
+        follow=True,
+    )
+    assert message_of(answer) == "51 flags are closed. The trial has 3 more open flags."
+
+
+def test_who_brought_evidence_of_the_release_closes_only_their_own_flags(
+    client: Client, cast: Cast
+) -> None:
+    ingest(cast.system, [record("t1", 0)], release="1.0", by=cast.reviewer)
+    own, other = flagged(cast, cast.reviewer, "Mine."), flagged(cast, cast.viewer, "Theirs.")
+    page = visit(client, cast.reviewer, flag_path(other))
+    assert (page.why_not, page.others) == (BROUGHT_EVIDENCE, ())
+    content = client.get(flag_path(other)).content.decode()
+    assert ' disabled aria-describedby="why-not"' in content
+    page = visit(client, cast.reviewer, flag_path(own))
+    assert (page.act, page.why_not, page.others) == ("Withdraw the flag", "", ())
+
+    for flag, also in ((other, []), (other, [own.uuid]), (own, [other.uuid])):
+        answer = client.post(flag_path(flag), {"reason": "Looked.", "also": also})
+        assert answer.status_code == 403
+        assert BROUGHT_EVIDENCE.replace("'", "&#x27;") in answer.content.decode()
+    assert not FlagClosing.objects.exists()
+
+    assert visit(client, cast.second_reviewer, flag_path(other)).why_not == ""
+    assert client.post(flag_path(other), {"reason": "Looked."}).status_code == 302
 
 
 # ---- the list ----
@@ -509,6 +726,7 @@ def test_hostile_text_is_shown_as_text(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record(HOSTILE, HOSTILE, verdicts=[bad])])
     trial = Trial.objects.get()
     flag = flag_trial(trial, reason=HOSTILE, by=cast.viewer, now=timezone.now())
+    other = flag_trial(trial, reason=HOSTILE, by=cast.viewer, now=timezone.now())
     closed = flag_trial(trial, reason=HOSTILE, by=cast.viewer, now=timezone.now())
     close_flag(closed, reason=HOSTILE, by=cast.viewer, now=timezone.now())
     client.force_login(cast.viewer)
@@ -519,6 +737,7 @@ def test_hostile_text_is_shown_as_text(client: Client, cast: Cast) -> None:
         f"{root(cast.system)}trials/{trial.uuid}/",
         form_path(trial),
         flag_path(flag),
+        flag_path(other),
         flag_path(closed),
         flag_path(Flag.objects.get(by=None)),
     ):
@@ -539,5 +758,6 @@ def test_query_counts_do_not_grow(client: Client, cast: Cast) -> None:
     for _ in range(2):
         flagged(cast, cast.engineer)
         flagged(cast, cast.engineer, label="1")
+    assert len(visit(client, cast.reviewer, flag_path(one)).others) == 2
 
-    assert with_one == [n_queries(client, path) for path in paths] == [7, 7, 6]
+    assert with_one == [n_queries(client, path) for path in paths] == [7, 9, 6]

@@ -1,23 +1,27 @@
 from __future__ import annotations
 
 import logging
+import threading
 from datetime import UTC, datetime
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from reviews.models import Flag, FlagClosing, FlagCode
-from reviews.permissions.flags import closing_refusal
+from reviews.permissions.flags import BROUGHT_EVIDENCE, closing_refusal
 from reviews.services.flags import (
     LONGEST_REASON,
+    NOT_OF_TRIAL,
     FlagDeniedError,
     FlagError,
     close_flag,
+    close_flags,
     flag_trial,
 )
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record
-from traces.models import Role, Trial, TrialDisposition
+from traces.models import Role, Trial, TrialDisposition, User
 
 pytestmark = pytest.mark.django_db
 
@@ -98,7 +102,7 @@ def test_a_flag_of_somebody_else_is_closed_by_reviewers_only(role: Role, cast: C
     else:
         with pytest.raises(FlagDeniedError) as refused:
             close_flag(flag, reason="Looked.", by=person, now=LATER)
-        assert str(refused.value) == closing_refusal(role, is_own=False) != ""
+        assert str(refused.value) == closing_refusal(role, is_own=False, has_brought=False) != ""
         assert not FlagClosing.objects.exists()
 
 
@@ -148,6 +152,163 @@ def test_each_act_is_one_line_of_the_log_without_its_reason(
     assert [line.getMessage() for line in lines] == ["flag raised", "flag closed"]
     assert all(line.__dict__["flag"] == str(flag.uuid) for line in lines)
     assert not any("secret" in str(line.__dict__) for line in caplog.records)
+
+
+# ---- several at once ----
+
+
+def some_flags(trial: Trial, *people: User) -> list[Flag]:
+    return [flag_trial(trial, reason="Odd.", by=by, now=NOW) for by in people]
+
+
+def test_flags_of_a_trial_are_closed_together_each_by_a_row(
+    cast: Cast, caplog: pytest.LogCaptureFixture
+) -> None:
+    flags = some_flags(stored_trial(cast), cast.viewer, cast.engineer, cast.reviewer, cast.viewer)
+
+    with caplog.at_level(logging.INFO, logger="evalsite.flags"):
+        closings = close_flags(
+            [flags[2], flags[0], flags[2], flags[1]],
+            reason=" Looked. ",
+            by=cast.reviewer,
+            now=LATER,
+        )
+
+    assert [(c.flag, c.reason, c.by, c.closed_at) for c in closings] == [
+        (flag, "Looked.", cast.reviewer, LATER) for flag in flags[:3]
+    ]
+    assert list(FlagClosing.objects.order_by("pk").values_list("pk", "reason")) == [
+        (flag.pk, "Looked.") for flag in flags[:3]
+    ]
+    lines = [line for line in caplog.records if line.getMessage() == "flag closed"]
+    assert [(line.name, line.__dict__["flag"]) for line in lines] == [
+        ("evalsite.flags", str(flag.uuid)) for flag in flags[:3]
+    ]
+
+
+def test_closing_many_takes_as_many_queries_as_closing_one(cast: Cast) -> None:
+    trial, n_queries = stored_trial(cast), []
+    for n in (1, 3):
+        flags = some_flags(trial, *[cast.viewer] * n)
+        with CaptureQueriesContext(connection) as captured:
+            close_flags(flags, reason="Looked.", by=cast.reviewer, now=LATER)
+        n_queries.append(len(captured))
+
+    assert n_queries == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("role", "n_own"),
+    [(Role.VIEWER, 1), (Role.ENGINEER, 1), (Role.OWNER, 0)],
+)
+def test_one_flag_that_a_person_may_not_close_keeps_all_open(
+    role: Role, n_own: int, cast: Cast
+) -> None:
+    person = cast.members()[role]
+    flags = some_flags(stored_trial(cast), *[person] * n_own, cast.second_reviewer)
+
+    with pytest.raises(FlagDeniedError) as refused:
+        close_flags(flags, reason="Looked.", by=person, now=LATER)
+
+    assert str(refused.value) == closing_refusal(role, is_own=False, has_brought=False)
+    assert not FlagClosing.objects.exists()
+
+
+def test_a_flag_that_was_closed_meanwhile_keeps_all_open(cast: Cast) -> None:
+    flags = some_flags(stored_trial(cast), *[cast.viewer] * 3)
+    close_flag(flags[1], reason="Looked.", by=cast.second_reviewer, now=NOW)
+
+    with pytest.raises(FlagError) as refused:
+        close_flags(flags, reason="Me too.", by=cast.reviewer, now=LATER)
+
+    assert str(refused.value) == (
+        "second_reviewer closed one of these flags at 2026-12-01 10:00:00 UTC; it is closed once. "
+        "Nothing was closed now."
+    )
+    assert FlagClosing.objects.get().flag == flags[1]
+
+
+def test_flags_of_other_trials_and_systems_are_not_closed_along(cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0), record("t1", 1)])
+    ingest(cast.other_system, [record("t1", 0)])
+    first, second, foreign = (
+        flag_trial(trial, reason="Odd.", by=by, now=NOW)
+        for trial, by in zip(
+            Trial.objects.order_by("system", "label"),
+            (cast.reviewer, cast.reviewer, cast.outsider),
+            strict=True,
+        )
+    )
+
+    for chosen in ([first, second], [second, foreign], []):
+        with pytest.raises(FlagError) as refused:
+            close_flags(chosen, reason="Looked.", by=cast.reviewer, now=LATER)
+        assert str(refused.value) == NOT_OF_TRIAL
+
+    assert not FlagClosing.objects.exists()
+
+
+@pytest.mark.parametrize(("reason", "sentence"), BAD_REASONS)
+def test_closing_together_needs_a_reason(reason: str, sentence: str, cast: Cast) -> None:
+    flags = some_flags(stored_trial(cast), cast.viewer, cast.engineer)
+
+    with pytest.raises(FlagError) as refused:
+        close_flags(flags, reason=reason, by=cast.reviewer, now=LATER)
+
+    assert str(refused.value) == sentence
+    assert not FlagClosing.objects.exists()
+
+
+def test_who_brought_evidence_of_the_release_closes_only_their_own_flags(cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)], release="1.0", by=cast.reviewer)
+    ingest(cast.system, [record("t1", 0)], release="2.0", by=cast.engineer)
+    built, other = Trial.objects.order_by("release__name")
+    own, foreign = some_flags(built, cast.reviewer, cast.viewer)
+    (elsewhere,) = some_flags(other, cast.viewer)
+
+    for chosen in ([foreign], [own, foreign]):
+        with pytest.raises(FlagDeniedError) as refused:
+            close_flags(chosen, reason="Looked.", by=cast.reviewer, now=LATER)
+        assert str(refused.value) == BROUGHT_EVIDENCE
+    assert not FlagClosing.objects.exists()
+
+    close_flag(own, reason="I misread it.", by=cast.reviewer, now=LATER)
+    close_flag(elsewhere, reason="Looked.", by=cast.reviewer, now=LATER)
+    close_flag(foreign, reason="Looked.", by=cast.second_reviewer, now=LATER)
+    assert FlagClosing.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_who_choose_the_same_flags_at_once_never_close_half_of_them(cast: Cast) -> None:
+    flags = some_flags(stored_trial(cast), *[cast.viewer] * 4)
+    choices = [flags[:3], flags[2::-1], flags[1:], flags[:0:-1]]
+    barrier = threading.Barrier(len(choices))
+    answers: list[tuple[int, ...]] = []
+    refusals: list[str] = []
+
+    def ask(chosen: list[Flag]) -> None:
+        try:
+            barrier.wait()
+            closed = close_flags(chosen, reason="Looked.", by=cast.reviewer, now=LATER)
+            answers.append(tuple(closing.flag_id for closing in closed))
+        except FlagError as error:
+            refusals.append(str(error).partition(" at ")[0])
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=ask, args=(chosen,)) for chosen in choices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    (closed,) = answers
+    assert refusals == ["reviewer closed one of these flags"] * 3
+    assert closed in {tuple(flag.pk for flag in some) for some in (flags[:3], flags[1:])}
+    assert set(FlagClosing.objects.values_list("flag", flat=True)) == set(closed)
+
+
+# ---- what is stored ----
 
 
 @pytest.mark.parametrize("table", ["reviews_flag", "reviews_flagclosing"])

@@ -25,6 +25,7 @@ from traces.web.pages.flags import (
     FlagNote,
     FlagPage,
     FlagRow,
+    OtherFlag,
     ShortVerdict,
 )
 from traces.web.pages.parts import (
@@ -165,6 +166,7 @@ __all__ = [
     "Merge",
     "MissingRow",
     "Notice",
+    "OtherFlag",
     "PartingPlace",
     "PathCell",
     "PathGroup",

@@ -73,6 +73,18 @@ class ShortVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherFlag:
+    """Another open flag of the trial, to be closed with the same reason."""
+
+    value: str  # of its box
+    why: str
+    reason: str  # its beginning
+    by: str  # a person, or "the product"
+    href: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FlagPage:
     """One flag, with what helps to judge it."""
 
@@ -87,6 +99,8 @@ class FlagPage:
     action: str  # takes the closing
     act: str  # "Close the flag", "Withdraw the flag"
     why_not: str  # why this person may not close it; "" when they may
+    others: tuple[OtherFlag, ...] = ()  # those that this person may close as well
+    more_others: Link | None = None  # "3 more open flags": too many to list them all
     next_url: str = ""  # the next older open flag
 
 
