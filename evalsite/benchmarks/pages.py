@@ -21,11 +21,16 @@ from django.template import Context, Engine
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import include, path
+from django.utils import timezone
 
 from evalsite.benchmarks.ingest import ingest_file, write_trials
 from evalsite.common import blobs
-from traces.models import Role, System, Task, Trial, User
+from evalsite.rules_reach import work_out_preview
+from traces.core.rule_changes import RuleChange
+from traces.core.rules import ArgumentRule, Ignore
+from traces.models import Role, RulesPreview, System, Task, Trial, User
 from traces.services.people import create_system, set_member
+from traces.services.rules import start_preview
 from traces.web.addresses import Addresses
 
 _WARM_UPS = 3
@@ -101,9 +106,21 @@ def _pages_of(system: System) -> dict[str, str]:
         "trial page": addresses.trial(trial.uuid),
         "release page": addresses.release(release.uuid),
         "rules": addresses.rules,
+        "preview of rules": addresses.rules_preview(_preview(system).uuid),
         "flags": addresses.flags,
         "receipt": addresses.upload(system.uploads.get().uuid),
     }
+
+
+def _preview(system: System) -> RulesPreview:
+    """A preview whose effect is known."""
+    rule = ArgumentRule(
+        "transfer_to_human_agents", "summary", Ignore(), "free wording", "benchmark"
+    )
+    person = User.objects.get(username="benchmark")
+    preview = start_preview(system, RuleChange(put=(rule,)), by=person, now=timezone.now())
+    work_out_preview(preview.pk)
+    return preview
 
 
 def _measured(client: Client, name: str, address: str, small_address: str) -> PageResult:

@@ -1,4 +1,4 @@
-"""How fast previews and suggestions of rules are, beside a bare read of what they look at.
+"""How fast rules are previewed, suggested and worked out, beside a bare read of what they look at.
 
 The bare read fetches the path keys, steps and calls of all passing trials in one go and does
 nothing with them.
@@ -12,16 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import connection
+from django.utils import timezone
 
 from evalsite.benchmarks.ingest import ingest_file, write_trials
 from evalsite.benchmarks.measuring import peak_memory, reset_peak_memory
+from evalsite.rules_reach import work_out_preview
+from evalsite.rules_work import recompute
+from traces.core.rule_changes import RuleChange
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore, RuleSet
 from traces.core.trajectory import ToolKind
-from traces.models import System
+from traces.models import Role, RulesOutcome, RulesVersion, System, Trajectory, User
 from traces.selectors.rule_reach import PASSED, rules_effect
 from traces.selectors.rule_suggestions import suggested_rules
 from traces.selectors.rules import rules_of, shown_rules
-from traces.services.people import create_system
+from traces.services.people import create_system, set_member
+from traces.services.rules import decide_rules, propose_rules, start_preview
 
 _WHY = ("benchmark", "evalsite")
 _CALCULATOR = ArgumentRule("calculate", "expression", Arithmetic(), *_WHY)
@@ -37,20 +42,23 @@ class RulesResult:
     """What one piece of work on rules costs."""
 
     name: str
-    n_trials: int  # that passed
+    unit: str  # what is counted: passing trials, or trajectories of all trials
+    n_items: int
     seconds: float
     processor_seconds: float  # of this process, the database's not among them
     bare_seconds: float
     peak_bytes: int
 
     @property
-    def trials_per_second(self) -> float:
-        """Passing trials that are looked at in a second."""
-        return self.n_trials / self.seconds
+    def per_second(self) -> float:
+        """Items that are looked at in a second."""
+        return self.n_items / self.seconds
 
 
 def measure_rules(folder: Path, *, n_trials: int, n_tasks: int) -> tuple[RulesResult, ...]:
-    """Fill a system and measure previews of a rule and of tool kinds, and suggestions."""
+    """Fill a system and measure previews of a rule and of tool kinds, suggestions, and the work
+    that brings an approved version in force.
+    """
     system = create_system("rules", by=None)
     file = folder / "rules.jsonl"
     write_trials(file, n_trials=n_trials, n_tasks=n_tasks)
@@ -69,7 +77,41 @@ def measure_rules(folder: Path, *, n_trials: int, n_tasks: int) -> tuple[RulesRe
     began = time.perf_counter()
     _bare_read(system)
     bare = time.perf_counter() - began
-    return tuple(_measured(name, act, n_passed, bare) for name, act in work.items())
+    version = approved_version(system, RuleChange(put=(_CALCULATOR, _HAND_OVER), kinds=_KINDS))
+    n_trajectories = Trajectory.objects.filter(task__system=system).count()
+    return (
+        *(
+            _measured(name, act, unit="passing trials", n_items=n_passed, bare_seconds=bare)
+            for name, act in work.items()
+        ),
+        _measured(
+            "work on an approved version",
+            lambda: recompute(version.pk),
+            unit="trajectories",
+            n_items=n_trajectories,
+            bare_seconds=bare,
+        ),
+    )
+
+
+def approved_version(system: System, change: RuleChange) -> RulesVersion:
+    """A version that waits for its work: previewed, proposed and approved by two people."""
+    now = timezone.now()
+    engineer, owner = (
+        _member(system, f"{role.value} of {system.slug}", role)
+        for role in (Role.ENGINEER, Role.OWNER)
+    )
+    preview = start_preview(system, change, by=engineer, now=now)
+    work_out_preview(preview.pk)
+    version = propose_rules(preview, reason="benchmark", by=engineer, now=now)
+    decide_rules(version, outcome=RulesOutcome.APPROVED, reason="benchmark", by=owner, now=now)
+    return version
+
+
+def _member(system: System, name: str, role: Role) -> User:
+    person, _ = User.objects.get_or_create(username=name)
+    set_member(system, person, role)
+    return person
 
 
 def _preview(system: System, base: RuleSet, changed: RuleSet) -> object:
@@ -81,14 +123,15 @@ def _keep_quiet(n_done: int, n_total: int) -> None:
 
 
 def _measured(
-    name: str, act: Callable[[], object], n_passed: int, bare_seconds: float
+    name: str, act: Callable[[], object], *, unit: str, n_items: int, bare_seconds: float
 ) -> RulesResult:
     reset_peak_memory()
     began, processor = time.perf_counter(), time.process_time()
     act()
     return RulesResult(
         name=name,
-        n_trials=n_passed,
+        unit=unit,
+        n_items=n_items,
         seconds=time.perf_counter() - began,
         processor_seconds=time.process_time() - processor,
         bare_seconds=bare_seconds,

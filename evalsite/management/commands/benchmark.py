@@ -47,7 +47,7 @@ class Command(BaseCommand):
         pages.add_argument("--trials", type=int, default=20_000)
         pages.add_argument("--tasks", type=int, default=40)
         pages.add_argument("--json", action="store_true")
-        rules = kinds.add_parser("rules", help="previews and suggestions of argument rules")
+        rules = kinds.add_parser("rules", help="previews, suggestions and work of argument rules")
         rules.add_argument("--trials", type=int, default=20_000)
         rules.add_argument("--tasks", type=int, default=40)
         rules.add_argument("--json", action="store_true")
@@ -109,9 +109,9 @@ def _page_report(result: PageResult) -> str:
 def _rules_report(result: RulesResult) -> str:
     ratio = result.seconds / result.bare_seconds
     return (
-        f"{result.name}: {count_text(result.n_trials)} passing trials in {result.seconds:.2f} s "
-        f"(processor {result.processor_seconds:.2f} s), {result.trials_per_second:.0f} trials a "
-        f"second, {ratio:.1f} times a bare read of the same rows; "
+        f"{result.name}: {count_text(result.n_items)} {result.unit} in {result.seconds:.2f} s "
+        f"(processor {result.processor_seconds:.2f} s), {result.per_second:.0f} a second, "
+        f"{ratio:.1f} times a bare read of all passing trials; "
         f"peak memory {bytes_text(result.peak_bytes)}"
     )
 

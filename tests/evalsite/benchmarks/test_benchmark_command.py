@@ -82,7 +82,15 @@ def test_benchmark_pages_reports_queries_bytes_and_time(
     assert [line.split(": ")[0] for line in lines] == [
         "tasks page",
         "task page",
+        "tree",
+        "diagnostics",
+        "accepted paths",
+        "compare",
         "trial page",
+        "release page",
+        "rules",
+        "preview of rules",
+        "flags",
         "receipt",
     ]
     for line in lines:
@@ -99,12 +107,13 @@ def test_benchmark_rules_reports_rates_beside_a_bare_read(
     assert [
         re.sub(r"[0-9][0-9.,]*", "n", line).replace("kB", "MB") for line in report.splitlines()
     ] == [
-        f"{name}: n passing trials in n s (processor n s), n trials a second, "
-        "n times a bare read of the same rows; peak memory n MB"
-        for name in (
-            "preview of a rule",
-            "preview of an ignored text",
-            "preview of tool kinds",
-            "suggestions",
+        f"{name}: n {unit} in n s (processor n s), n a second, "
+        "n times a bare read of all passing trials; peak memory n MB"
+        for name, unit in (
+            ("preview of a rule", "passing trials"),
+            ("preview of an ignored text", "passing trials"),
+            ("preview of tool kinds", "passing trials"),
+            ("suggestions", "passing trials"),
+            ("work on an approved version", "trajectories"),
         )
     ]
