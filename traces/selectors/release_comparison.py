@@ -294,7 +294,8 @@ SELECT task_id, key, fate, n_then, n_now, calls_then, calls_now, cost_then, cost
 FROM ordered WHERE place <= %(listed)s ORDER BY task_id, fate, place
 """  # noqa: S608 - made of constants
 
-# Trials with the same set of tools share a key: one trajectory of each is looked into.
+# Trials with the same set of tools share a key: one trajectory of each is looked into. OFFSET 0
+# keeps that order: one look-up a set, not the steps of every stored trajectory.
 _TOOLS = f"""
 WITH {_COMPARED}, sets AS (
     SELECT p.tool_set, min(c.trajectory_id) AS trajectory_id,
@@ -302,14 +303,18 @@ WITH {_COMPARED}, sets AS (
     FROM c JOIN traces_trajectorypaths p
         ON p.trajectory_id = c.trajectory_id AND p.rules_id = %(rules)s GROUP BY p.tool_set
 ), used AS (
-    SELECT o.name, sum(n_now) AS n_now, sum(n_then) AS n_then
-    FROM sets JOIN traces_trajectory j ON j.id = sets.trajectory_id,
-        LATERAL (SELECT DISTINCT d.tool_id FROM unnest(j.steps) AS x(call)
-                 JOIN traces_distinctcall d ON d.id = x.call) y
-    JOIN traces_tool o ON o.id = y.tool_id GROUP BY o.name
+    SELECT y.tool_id, sum(n_now) AS n_now, sum(n_then) AS n_then
+    FROM sets CROSS JOIN LATERAL (
+        SELECT DISTINCT d.tool_id
+        FROM (SELECT unnest(steps) AS call FROM traces_trajectory
+              WHERE id = sets.trajectory_id OFFSET 0) x
+        CROSS JOIN LATERAL (
+            SELECT tool_id FROM traces_distinctcall WHERE id = x.call OFFSET 0) d
+    ) y GROUP BY y.tool_id
 )
-SELECT name, n_now = 0 FROM used WHERE (n_now = 0) <> (n_then = 0)
-ORDER BY n_now + n_then DESC, name
+SELECT o.name, n_now = 0 FROM used JOIN traces_tool o ON o.id = used.tool_id
+WHERE (n_now = 0) <> (n_then = 0)
+ORDER BY n_now + n_then DESC, o.name
 """  # noqa: S608 - made of constants
 
 _LEFT_OUT = f"""

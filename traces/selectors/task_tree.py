@@ -28,7 +28,7 @@ from traces.selectors.trajectories import (
 TREE_LEVELS = (PathLevel.SEQUENCE, PathLevel.EQUIVALENT, PathLevel.EXACT)
 """The levels at which a path is a sequence of steps."""
 
-MOST_ROWS = 150
+MOST_ROWS = 80
 
 
 @dataclass(frozen=True, slots=True)
