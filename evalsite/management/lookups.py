@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.core.management import CommandError
+from django.db import ProgrammingError
+from psycopg.errors import UndefinedTable
 
 from traces.models import Release, System, User
 from traces.selectors.systems import releases_named, system_named
@@ -12,7 +15,19 @@ from traces.selectors.systems import releases_named, system_named
 
 def system_or_error(name: str) -> System:
     """The system of that address or name."""
-    if system := system_named(name):
+    try:
+        system = system_named(name)
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+        raise CommandError(
+            f"The database has no tables yet. `python3 manage.py up` makes them; where it runs "
+            f"already, EVALSITE_DATA must name the folder that it uses, not "
+            f"{settings.EVALSITE_DATA}."
+            if settings.EMBEDDED_POSTGRES
+            else "The database has no tables yet: `python3 manage.py migrate` makes them."
+        ) from None
+    if system:
         return system
     raise CommandError(f"There is no system {name!r}; `ingest` makes one with its first evidence.")
 
