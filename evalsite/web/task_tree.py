@@ -210,7 +210,7 @@ def _steps(row: TreeRow) -> str:
 
 
 def _start_words(stored: TaskTree) -> str:
-    return "Start" if stored.tree.n_branches > 1 else "No step"
+    return "Start" if stored.tree.n_branches > 1 else "No action"
 
 
 def _cell(tool: str, looks: Mapping[str, ToolLook]) -> pages.PathCell:
@@ -282,7 +282,7 @@ def _ends(row: TreeRow) -> str:
 def _trial(
     trial: TreeTrial, row: TreeRow, at: Addresses, *, with_release: bool
 ) -> pages.BranchTrial:
-    """A link to the step where the branch begins; where a trial stops short, to its last one."""
+    """A link to the action with which the branch begins; where a trial stops short, to its last."""
     place = row.first if row.is_leaf and row.depth else row.first + len(row.labels) - 1
     message = trial.message(place)
     return pages.BranchTrial(
@@ -295,7 +295,7 @@ def _trial(
 
 
 def _places(stored: TaskTree) -> tuple[pages.PartingPlace, ...]:
-    """The steps at which failing trials part from the passing paths, most trials first."""
+    """The actions at which failing trials part from the passing paths, most trials first."""
     anchors: dict[int, str] = {}  # of the first row at each step
     for number, row in enumerate(stored.tree.rows, 1):
         if isinstance(row, TreeRow) and row.parting is not Parting.NONE:
@@ -304,7 +304,7 @@ def _places(stored: TaskTree) -> tuple[pages.PartingPlace, ...]:
             anchors.setdefault(step, f"#branch-{number}")
     order = sorted(stored.tree.partings, key=lambda at: -at.n_left - at.n_stopped_short)
     return tuple(
-        pages.PartingPlace(f"step {at.step + 1:,}", anchors.get(at.step, ""), _parting_words(at))
+        pages.PartingPlace(f"action {at.step + 1:,}", anchors.get(at.step, ""), _parting_words(at))
         for at in order
     )
 
@@ -342,7 +342,7 @@ def _figures(stored: TaskTree) -> tuple[Figure, ...]:
             f"{tree.n_left:,}",
             detail=of,
             state="fail" if tree.n_left else "",
-            help="Failing trials that take a step that no passing trial took at that place.",
+            help="Failing trials whose next action no passing trial took at that place.",
         ),
         Figure(
             "Stop short",
@@ -356,7 +356,7 @@ def _figures(stored: TaskTree) -> tuple[Figure, ...]:
             f"{tree.n_alike:,}",
             detail=of,
             state="fail" if tree.n_alike else "",
-            help="Failing trials whose steps at this level are those of a passing trial: "
+            help="Failing trials whose actions at this level are those of a passing trial: "
             "the difference lies in what this level does not compare.",
         ),
     )
@@ -368,27 +368,41 @@ def _switches(asked: _Asked, here: str) -> pages.PathSwitches:
     return replace(every, more_levels=())
 
 
+def _n_branches(stored: TaskTree) -> int:
+    """The branches of the whole tree; a start without an action is none."""
+    return stored.tree.n_branches - _n_starts(stored)
+
+
+def _n_drawn(stored: TaskTree) -> int:
+    """The branches that have a row of their own."""
+    return sum(isinstance(row, TreeRow) for row in stored.tree.rows) - _n_starts(stored)
+
+
+def _n_starts(stored: TaskTree) -> int:
+    """1 where the tree begins with a row without an action, which is always drawn."""
+    return sum(isinstance(row, TreeRow) and not row.labels for row in stored.tree.rows[:1])
+
+
 def _words(stored: TaskTree) -> str:
-    return f"{counted(stored.tree.n_branches, 'branch', 'branches')}, most trials first"
+    n = _n_branches(stored)
+    return f"{counted(n, 'branch', 'branches')}, most trials first" if n else "No branch"
 
 
 def _note(stored: TaskTree, rows: Sequence[pages.BranchRow]) -> str:
-    n_drawn = sum(isinstance(row, TreeRow) for row in stored.tree.rows)
+    n_drawn, n_branches = _n_drawn(stored), _n_branches(stored)
     notes: list[str] = []
-    if n_drawn < stored.tree.n_branches:
-        notes.append(
-            f"The {n_drawn:,} branches with the most trials of {stored.tree.n_branches:,} are drawn."
-        )
+    if n_drawn < n_branches:
+        notes.append(f"The {n_drawn:,} branches with the most trials of {n_branches:,} are drawn.")
     if any(row.n_between for row in rows):
         notes.append("Long stretches without a branch are folded.")
     return " ".join(notes)
 
 
 def _more(stored: TaskTree, asked: _Asked, here: str) -> pages.Link | None:
-    n_drawn = sum(isinstance(row, TreeRow) for row in stored.tree.rows)
-    if asked.is_whole or n_drawn == stored.tree.n_branches:
+    n_branches = _n_branches(stored)
+    if asked.is_whole or _n_drawn(stored) == n_branches:
         return None
-    n = min(stored.tree.n_branches, MOST_ROWS_OF_ALL)
+    n = min(n_branches, MOST_ROWS_OF_ALL - _n_starts(stored))
     return pages.Link(f"Draw {n:,} branches", address(here, {**asked.values, "all": "1"}))
 
 

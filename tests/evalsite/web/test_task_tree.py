@@ -71,7 +71,7 @@ def test_failing_trials_leave_at_a_row_that_says_so(client: Client, cast: Cast) 
     ]
     assert [(t.label, t.href) for t in asks.trials] == [("2", f"{at}{trials['2']}/?agent=3")]
     assert [(p.label, p.words, p.href) for p in page.places] == [
-        ("step 3", "1 leaves, 1 stops before it", "#branch-1")
+        ("action 3", "1 leaves, 1 stops before it", "#branch-1")
     ]
     assert [(f.label, f.value, f.detail) for f in page.figures] == [
         ("Trials", "6", "0 harness errors"),
@@ -95,6 +95,8 @@ def test_the_link_of_a_leaf_leads_to_the_step_where_it_parted(client: Client, ca
         [record("t1", 0, calls=(LOOK, PAY)), record("t1", 1, calls=(LOOK, ASK), verdicts=FAIL)],
     )
     page = visit(client, cast.viewer, tree_path(cast.system))
+    assert [place.label for place in page.places] == ["action 2"]
+    assert "action 2 may be step 4" in client.get(tree_path(cast.system)).content.decode()
     (trial,) = page.rows[2].trials
     answer = client.get(trial.href)
 
@@ -112,6 +114,7 @@ def test_trials_that_did_nothing_part_at_the_start(client: Client, cast: Cast) -
     page = visit(client, cast.viewer, tree_path(cast.system))
 
     assert drawn(page) == ["||Start|1/0/0/1", "corner|1|look|1/0/0/0"]
+    assert (page.words, page.note, page.more) == ("1 branch, most trials first", "", None)
     assert page.has_errors
     assert [(t.label, t.state, t.href) for t in page.rows[0].trials] == [
         ("1", "harness-error", f"{root(cast.system)}trials/{Trial.objects.get(label='1').uuid}/")
@@ -121,7 +124,13 @@ def test_trials_that_did_nothing_part_at_the_start(client: Client, cast: Cast) -
 def test_a_failing_trial_without_a_step_stops_at_once(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0), record("t1", 1, calls=(), verdicts=FAIL)])
     page = visit(client, cast.viewer, tree_path(cast.system))
-    assert [(p.label, p.words) for p in page.places] == [("step 1", "1 stops before it")]
+    assert [(p.label, p.words) for p in page.places] == [("action 1", "1 stops before it")]
+
+
+def test_trials_without_an_action_make_no_branch(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", n, calls=()) for n in range(2)])
+    page = visit(client, cast.viewer, tree_path(cast.system))
+    assert (drawn(page), page.words) == (["||No action|2/0/0/0"], "No branch")
 
 
 def test_without_a_passing_trial_the_figures_say_so(client: Client, cast: Cast) -> None:
@@ -254,7 +263,30 @@ def test_rows_beyond_the_limit_are_counted_and_can_be_drawn(
     assert (len(more.rows), more.more) == (6, None)
 
 
-def test_steps_of_parting_are_counted_in_branches_that_are_not_drawn_too(
+def test_a_start_is_no_branch_that_is_drawn(
+    client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalsite.web import task_tree
+
+    monkeypatch.setattr(task_tree, "MOST_ROWS", 3)
+    monkeypatch.setattr(task_tree, "MOST_ROWS_OF_ALL", 5)
+    ingest(cast.system, [record("t1", n, calls=((f"tool-{n}", {}),)) for n in range(6)])
+    page = visit(client, cast.viewer, tree_path(cast.system))
+    more = visit(client, cast.viewer, page.more.href)
+
+    assert drawn(page) == [
+        "||Start|6/0/0/0",
+        "tee|1|tool-0|1/0/0/0",
+        "tee|1|tool-1|1/0/0/0",
+        "corner||4 more branches, not drawn|4/0/0/0",
+    ]
+    assert page.words == "6 branches, most trials first"
+    assert page.note == "The 2 branches with the most trials of 6 are drawn."
+    assert page.more.label == "Draw 4 branches"
+    assert more.note == "The 4 branches with the most trials of 6 are drawn."
+
+
+def test_actions_of_parting_are_counted_in_branches_that_are_not_drawn_too(
     client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evalsite.web import task_tree
@@ -271,8 +303,8 @@ def test_steps_of_parting_are_counted_in_branches_that_are_not_drawn_too(
     )
     page = visit(client, cast.viewer, tree_path(cast.system))
     assert [(p.label, p.words, p.href) for p in page.places][:2] == [
-        ("step 4", "2 leave", ""),
-        ("step 1", "1 leaves", ""),
+        ("action 4", "2 leave", ""),
+        ("action 1", "1 leaves", ""),
     ]
     assert (len(page.places), page.n_more_places) == (6, 2)
 
