@@ -31,13 +31,58 @@ def test_a_long_word_is_cut_with_a_sign_of_it() -> None:
     assert labels("internationalisation") == ["internation…"]
 
 
-def test_tools_that_share_a_word_are_told_apart() -> None:
+def test_tools_that_share_a_word_are_told_apart_by_words() -> None:
     assert labels("get_user", "update_user", "user", "set_user_name", "user_") == [
+        "get user",
+        "update user",
         "user",
-        "uu",
-        "u",
         "name",
         "user2",
+    ]
+
+
+def test_a_word_that_reads_like_that_of_another_tool_is_no_label_of_its_own() -> None:
+    names = ("get_subscription", "list_subscriptions", "get_customer", "list_customer_notes")
+    expected = ["get subscri.", "list subscr.", "get customer", "notes"]
+    assert labels(*names) == expected
+    assert labels(*reversed(names)) == expected[::-1]
+    assert labels("get_category", "list_categories") == ["get category", "list catego."]
+
+
+def test_both_of_two_long_words_are_shortened() -> None:
+    assert labels("reservation_discounts", "reservations", "discount") == [
+        "rese. disco.",
+        "reservations",
+        "discount",
+    ]
+
+
+def test_names_of_one_word_that_read_alike_keep_what_differs() -> None:
+    assert labels("user", "users", "User") == ["user", "users", "user2"]
+    assert labels("subscription", "subscriptions") == ["subscription", "subscr…tions"]
+    assert labels("update_order", "update_orders") == ["update order", "update…rders"]
+
+
+def test_very_long_names_that_differ_late_are_numbered() -> None:
+    assert labels("a" * 300, "a" * 299 + "b", "x_" * 100, "x_" * 99) == [
+        "aaaaaaaaaaa…",
+        "aaaaaaaaaa…2",
+        "x",
+        "x2",
+    ]
+    many = [f"{'word_' * 30}{number}" for number in range(300)]
+    assert len(set(labels(*many))) == 300
+
+
+def test_a_label_holds_no_initials() -> None:
+    names = ("get_order", "list_orders", "find_order", "orders", "order_items", "order_lines")
+    assert labels(*names) == [
+        "get order",
+        "list orders",
+        "find order",
+        "orders",
+        "items",
+        "lines",
     ]
 
 
@@ -61,7 +106,10 @@ def test_colours_and_kinds_come_in_the_order_of_use() -> None:
     assert looks["b"].key.css == "cell tool-c0"
 
 
-@given(st.lists(st.text(max_size=12), max_size=40, unique=True))
+alike_names = st.lists(st.sampled_from(["get", "list", "user", "users", "subscription", "_"]))
+
+
+@given(st.lists(st.text(max_size=12) | alike_names.map("_".join), max_size=40, unique=True))
 def test_labels_are_short_and_never_the_same(names: list[str]) -> None:
     found = labels(*names)
     assert len(set(found)) == len(names)
