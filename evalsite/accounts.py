@@ -40,7 +40,9 @@ _PROXY_SIGNS = tuple(
 )
 DEMO_ROLES = (
     pages.DemoRole("engineer", "Engineer", "uploads traces, browses paths and compares them"),
-    pages.DemoRole("reviewer", "Reviewer", "reads transcripts, verdicts and what they add up to"),
+    pages.DemoRole(
+        "reviewer", "Reviewer", "reads transcripts and verdicts, approves rules, closes flags"
+    ),
     pages.DemoRole("owner", "Owner", "answers for the system; reads all of its evidence"),
     pages.DemoRole("viewer", "Viewer", "reads"),
 )

@@ -13,6 +13,7 @@ class NavItem:
     href: str
     is_current: bool = False
     count: int | None = None  # shown beside the label; None: nothing
+    count_words: str = ""  # what is counted: "proposals wait for a decision"
 
 
 @dataclass(frozen=True, slots=True)

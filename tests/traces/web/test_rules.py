@@ -15,9 +15,17 @@ from tests.support.visits import n_queries, root, visit
 from traces.core.rule_changes import RuleChange, RulePlace
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore
 from traces.core.trajectory import ToolKind
-from traces.models import RulesJob, RulesPreview, RulesSuggestions, System, User, WorkState
+from traces.models import (
+    RulesJob,
+    RulesOutcome,
+    RulesPreview,
+    RulesSuggestions,
+    System,
+    User,
+    WorkState,
+)
 from traces.selectors.rules_work import work_notice
-from traces.services.rules import ask_suggestions, stop_work
+from traces.services.rules import ask_suggestions, decide_rules, stop_work
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +126,28 @@ def test_open_proposals_come_first_with_what_they_change(client: Client, cast: C
         ("New rule: calculate.expression: expressions with the same value are equal.",),
     )
     assert [each.number for each in page.history] == [2, 1]
+
+
+def test_the_menu_counts_the_proposals_that_wait(client: Client, cast: Cast) -> None:
+    def rules_item() -> tuple[int | None, str]:
+        page = visit(client, cast.reviewer, f"{root(cast.system)}tasks/")
+        items = [item for group in page.shell.nav for item in group.items]
+        (item,) = (item for item in items if item.label == "Rules")
+        return item.count, item.count_words
+
+    assert rules_item() == (None, "")
+    version = proposed(cast, ADD)
+    assert rules_item() == (1, "proposal waits for a decision")
+    proposed(cast, RuleChange(put=(NOISE,)))
+    assert rules_item() == (2, "proposals wait for a decision")
+    shown = client.get(f"{root(cast.system)}uploads/").content.decode()
+    assert '2<span class="visually-hidden"> proposals wait for a decision</span>' in shown
+
+    other = visit(client, cast.outsider, f"{root(cast.other_system)}tasks/").shell
+    assert all(item.count is None for group in other.nav for item in group.items)
+
+    decide_rules(version, outcome=RulesOutcome.REJECTED, reason="No.", by=cast.reviewer, now=NOW)
+    assert rules_item() == (1, "proposal waits for a decision")
 
 
 def test_the_history_says_who_decided_and_why(client: Client, cast: Cast) -> None:
