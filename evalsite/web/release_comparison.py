@@ -15,6 +15,7 @@ from traces.selectors.release_comparison import (
     ComparedTask,
     Flip,
     LeftOut,
+    Moves,
     OtherRelease,
     PathChange,
     PathFate,
@@ -141,6 +142,7 @@ def _sentence(found: ReleaseComparison) -> str:
     parts = [
         f"{found.n_other_paths:,} of {counted(found.n_tasks, 'task')} {verb} by other paths",
         f"{counted(found.n_to_fail, 'flip')} to fail, {found.n_to_pass:,} to pass",
+        *_rate_words(found),
     ]
     if not (found.n_tools_new or found.n_tools_gone):
         parts.append("the same tools")
@@ -151,9 +153,22 @@ def _sentence(found: ReleaseComparison) -> str:
     return "; ".join(parts) + "."
 
 
+def _rate_words(found: ReleaseComparison) -> list[str]:
+    """How many tasks pass less or more often without a flip, and how many are graded no more."""
+    words: list[str] = []
+    noun = "other task" if found.n_to_fail or found.n_to_pass else "task"
+    for n, way in ((found.n_less_often, "less often"), (found.n_more_often, "more often")):
+        if n:
+            who = f"{n:,}" if words else counted(n, noun)
+            words.append(f"{who} {'passes' if n == 1 else 'pass'} {way}")
+    parts = [", ".join(words)] if words else []
+    if n := found.n_no_longer_graded:
+        parts.append(f"{counted(n, 'task')} {'is' if n == 1 else 'are'} no longer graded")
+    return parts
+
+
 def _figures(found: ReleaseComparison) -> tuple[Figure, ...]:
     then, now = found.then, found.now
-    calls, cost = _calls(then, now), _cost(then, now)
     return (
         Figure(
             "Passed of graded",
@@ -183,32 +198,30 @@ def _figures(found: ReleaseComparison) -> tuple[Figure, ...]:
             help="Tasks that pass in both, with a passing path gone or new; then the passing "
             "paths of all compared tasks.",
         ),
-        Figure(
+        _moves_figure(
             "Tool calls",
-            calls.now,
-            detail=_there(calls),
-            help="Median over the passing trials of the compared tasks.",
+            found.calls,
+            help="Tasks that pass in both, by what became of the median tool calls of their "
+            "passing trials.",
         ),
-        Figure(
+        _moves_figure(
             "Cost",
-            cost.now,
-            detail=_there(cost),
-            help="Median over the passing trials whose cost is known.",
+            found.cost,
+            help="Tasks with passing trials of known cost in both, by what became of the median "
+            "cost of those trials.",
         ),
     )
 
 
-def _there(change: pages.Change) -> str:
-    words = f", {change.words}" if change.words else ""
-    return f"{change.then} there{words}"
-
-
-def _calls(then: ReleaseSide, now: ReleaseSide) -> pages.Change:
-    return _change(then.median_calls, now.median_calls, _number)
-
-
-def _cost(then: ReleaseSide, now: ReleaseSide) -> pages.Change:
-    return _change(then.median_cost, now.median_cost, money_text, is_share=True)
+def _moves_figure(label: str, moves: Moves, *, help: str) -> Figure:  # noqa: A002 - as in `Figure`
+    """In how many tasks a median fell, rose or stayed: "lower in 9 of 10 tasks, higher in 1"."""
+    ways = ((moves.n_lower, "lower"), (moves.n_higher, "higher"), (moves.n_same, "the same"))
+    told = [f"{way} in {n:,}" for n, way in ways if n]
+    if not told:
+        return Figure(label, NOTHING, detail="no task has it in both", help=help)
+    first, *rest = told
+    detail = ", ".join((f"of {counted(moves.n_tasks, 'task')}", *rest))
+    return Figure(label, first, detail=detail, help=help)
 
 
 def _number(value: Decimal | None) -> str:
@@ -284,8 +297,8 @@ def _row(task: ComparedTask, pair: _Pair) -> pages.ComparedTaskRow:
         paths_words=_paths_words(task),
         paths=tuple(_path(path, pair) for path in task.paths),
         n_more_paths=task.n_paths - len(task.paths),
-        calls=_calls(task.then, task.now),
-        cost=_cost(task.then, task.now),
+        calls=_change(task.calls_then, task.calls_now, _number),
+        cost=_change(task.cost_then, task.cost_now, money_text, is_share=True),
         compare=_compare(task, pair),
     )
 

@@ -13,6 +13,10 @@ A passing path is *kept* when passing trials of both releases took it, *gone* wh
 one's did, *new* when only the later one's did. A task passes *by other paths* when trials of both
 releases passed and some path is gone or new. A task is *changed* when its rate of passed among
 graded trials is another one, when only one release has graded trials, or when a path is gone or new.
+
+Tool calls and cost are medians over passing trials, of one task or one path. Over all compared
+tasks it is only counted in how many the median fell, rose or stayed: a median over trials of many
+tasks follows how many trials each of them has.
 """
 
 from __future__ import annotations
@@ -70,8 +74,6 @@ class ReleaseSide:
     n_run: int
     n_pass: int
     n_fail: int
-    median_calls: Decimal | None  # tool calls of passing trials
-    median_cost: Decimal | None  # of passing trials whose cost is known
 
     @property
     def n_graded(self) -> int:
@@ -80,8 +82,22 @@ class ReleaseSide:
 
 
 @dataclass(frozen=True, slots=True)
+class Moves:
+    """What became of a task's median, over the compared tasks that have one in both releases."""
+
+    n_lower: int
+    n_higher: int
+    n_same: int
+
+    @property
+    def n_tasks(self) -> int:
+        """Compared tasks that have the median in both releases."""
+        return self.n_lower + self.n_higher + self.n_same
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedTask:
-    """A task of both releases."""
+    """A task of both releases; the medians are over its passing trials, costs over known ones."""
 
     pk: int
     uuid: UUID
@@ -90,6 +106,10 @@ class ComparedTask:
     version: int
     then: ReleaseSide
     now: ReleaseSide
+    calls_then: Decimal | None
+    calls_now: Decimal | None
+    cost_then: Decimal | None
+    cost_now: Decimal | None
     flip: Flip
     n_kept: int
     n_gone: int
@@ -152,12 +172,17 @@ class ReleaseComparison:
     n_changed: int
     n_to_fail: int
     n_to_pass: int
+    n_less_often: int  # tasks that pass less often, without a flip
+    n_more_often: int
+    n_no_longer_graded: int  # tasks with graded trials in the earlier release only
     n_other_paths: int  # tasks that pass in both by other paths
     n_kept: int  # passing paths over all tasks
     n_gone: int
     n_new: int
     then: ReleaseSide
     now: ReleaseSide
+    calls: Moves  # of the median tool calls of passing trials
+    cost: Moves
     tools_gone: tuple[str, ...]  # used then and not now, by how many trials used them
     tools_new: tuple[str, ...]
     n_tools_gone: int
@@ -181,6 +206,17 @@ def _side(name: str, condition: str) -> str:
     count(*) FILTER (WHERE {condition} AND value = 'fail') AS n_fail_{name},
     {_MEDIAN.format(of="n_tool_calls::numeric", where=passed)} AS calls_{name},
     {_MEDIAN.format(of="cost_usd", where=passed)} AS cost_{name}"""
+
+
+def _sums(*columns: str) -> str:
+    return ", ".join(f"coalesce(sum({column}), 0)::int" for column in columns)
+
+
+def _moves(median: str) -> str:
+    """Columns of `Moves`; a task without the median in both releases stands in none."""
+    return ", ".join(
+        f"count(*) FILTER (WHERE {median}_now {sign} {median}_then)" for sign in ("<", ">", "=")
+    )
 
 
 _SIDES = f"{_side('then', 'NOT is_now')}, {_side('now', 'is_now')}"
@@ -232,43 +268,53 @@ WITH {_COMPARED}, counts AS (
            count(*) FILTER (WHERE NOT in_now) AS n_gone, count(*) FILTER (WHERE NOT in_then) AS n_new
     FROM paths GROUP BY task_id
 ), compared AS MATERIALIZED (
-    SELECT x.*, n.*, rank,
-           rank < 4 AS is_changed
+    SELECT x.*, n.*, g.*, e.*, rank, rank < 4 AS is_changed
     FROM (
         SELECT x.task_id AS id, x.uuid, x.name, x.title, x.sort_key, x.version,
                coalesce(n_kept, 0) AS n_kept, coalesce(n_gone, 0) AS n_gone,
                coalesce(n_new, 0) AS n_new
         FROM tasks x LEFT JOIN path_counts p ON p.task_id = x.task_id
     ) x JOIN counts n ON n.task_id = x.id, LATERAL (
+        SELECT n_pass_then + n_fail_then AS n_graded_then, n_pass_now + n_fail_now AS n_graded_now
+    ) g, LATERAL (
+        SELECT n_pass_then * n_graded_now AS rate_then, n_pass_now * n_graded_then AS rate_now
+    ) e, LATERAL (
         SELECT CASE
             WHEN n_pass_then > 0 AND n_fail_then = 0 AND n_fail_now > 0 THEN 0
             WHEN n_fail_then > 0 AND n_pass_then = 0 AND n_pass_now > 0 THEN 1
             WHEN n_pass_then > 0 AND n_pass_now > 0 AND n_gone + n_new > 0 THEN 2
-            WHEN n_gone + n_new > 0 OR (n_pass_then + n_fail_then = 0)
-                <> (n_pass_now + n_fail_now = 0) OR n_pass_then * (n_pass_now + n_fail_now)
-                <> n_pass_now * (n_pass_then + n_fail_then) THEN 3
+            WHEN n_gone + n_new > 0 OR (n_graded_then = 0) <> (n_graded_now = 0)
+                OR rate_then <> rate_now THEN 3
             ELSE 4 END AS rank
     ) r
 ), totals AS (
     SELECT count(*), count(*) FILTER (WHERE is_changed), count(*) FILTER (WHERE rank = 0),
            count(*) FILTER (WHERE rank = 1),
+           count(*) FILTER (WHERE rank > 1 AND rate_now < rate_then),
+           count(*) FILTER (WHERE rank > 1 AND rate_now > rate_then),
+           count(*) FILTER (WHERE n_graded_then > 0 AND n_graded_now = 0),
            count(*) FILTER (WHERE n_pass_then > 0 AND n_pass_now > 0 AND n_gone + n_new > 0),
-           coalesce(sum(n_kept), 0)::int, coalesce(sum(n_gone), 0)::int,
-           coalesce(sum(n_new), 0)::int
+           {_sums("n_kept", "n_gone", "n_new")},
+           {_sums("n_run_then", "n_pass_then", "n_fail_then")},
+           {_sums("n_run_now", "n_pass_now", "n_fail_now")},
+           {_moves("calls")},
+           {_moves("cost")}
     FROM compared
-), overall AS (SELECT {_SIDES} FROM c), shown AS (
+), shown AS (
     SELECT * FROM compared WHERE (is_changed OR %(all)s) AND (%(place)s::bigint IS NULL
         OR (rank, sort_key, id) {{sign}}
            (SELECT rank, sort_key, id FROM compared WHERE id = %(place)s))
     ORDER BY rank {{way}}, sort_key {{way}}, id {{way}} LIMIT %(n)s
 )
-SELECT totals.*, overall.*, shown.id, shown.uuid, shown.name, shown.title, shown.version,
-       shown.n_run_then, shown.n_pass_then, shown.n_fail_then, shown.calls_then, shown.cost_then,
-       shown.n_run_now, shown.n_pass_now, shown.n_fail_now, shown.calls_now, shown.cost_now,
+SELECT totals.*, shown.id, shown.uuid, shown.name, shown.title, shown.version,
+       shown.n_run_then, shown.n_pass_then, shown.n_fail_then,
+       shown.n_run_now, shown.n_pass_now, shown.n_fail_now,
+       shown.calls_then, shown.calls_now, shown.cost_then, shown.cost_now,
        shown.rank, shown.n_kept, shown.n_gone, shown.n_new, shown.failing_then, shown.failing_now
-FROM totals, overall LEFT JOIN shown ON true
+FROM totals LEFT JOIN shown ON true
 ORDER BY shown.rank {{way}}, shown.sort_key {{way}}, shown.id {{way}}
 """  # noqa: S608 - made of constants
+_N_TOTALS = 23  # columns of `totals`, before those of a task
 
 _PATHS = f"""
 WITH {_COMPARED}, paths AS (
@@ -358,11 +404,11 @@ def release_comparison(
     with connection.cursor() as cursor:
         cursor.execute(query, {**compared.values, "all": everything, "place": place, "n": n + 1})
         rows = cursor.fetchall()
-        found = [row for row in rows if row[18] is not None]
+        found = [row for row in rows if row[_N_TOTALS] is not None]
         shown = list(reversed(found[:n])) if backward else found[:n]
         cursor.execute(
             _PATHS.format(key=compared.path_key),
-            {**compared.values, "tasks": [row[18] for row in shown], "listed": LISTED_PATHS},
+            {**compared.values, "tasks": [row[_N_TOTALS] for row in shown], "listed": LISTED_PATHS},
         )
         paths: dict[int, list[PathChange]] = {}
         for task, key, fate, *rest in cursor.fetchall():
@@ -377,16 +423,18 @@ def release_comparison(
     first = rows[0]
     return ReleaseComparison(
         *[
-            *first[:8],
-            ReleaseSide(*first[8:13]),
-            ReleaseSide(*first[13:18]),
+            *first[:11],
+            ReleaseSide(*first[11:14]),
+            ReleaseSide(*first[14:17]),
+            Moves(*first[17:20]),
+            Moves(*first[20:_N_TOTALS]),
             tuple(gone[:LISTED_TOOLS]),
             tuple(new[:LISTED_TOOLS]),
             len(gone),
             len(new),
-            tuple(_task(row[18:], paths) for row in shown),
-            shown[-1][18] if shown and has_next else None,
-            shown[0][18] if shown and has_previous else None,
+            tuple(_task(row[_N_TOTALS:], paths) for row in shown),
+            shown[-1][_N_TOTALS] if shown and has_next else None,
+            shown[0][_N_TOTALS] if shown and has_previous else None,
             tuple(LeftOut(*[*row[:4], tuple(row[4]), tuple(row[5])]) for row in left_out),
             left_out[0][6] if left_out else 0,
         ]
@@ -397,12 +445,13 @@ _FLIPS = {0: Flip.TO_FAIL, 1: Flip.TO_PASS}
 
 
 def _task(row: tuple[Any, ...], paths: dict[int, list[PathChange]]) -> ComparedTask:
-    counts, (rank, *rest) = row[:5], row[15:]
+    names, medians, (rank, *rest) = row[:5], row[11:15], row[15:]
     return ComparedTask(
         *[
-            *counts,
-            ReleaseSide(*row[5:10]),
-            ReleaseSide(*row[10:15]),
+            *names,
+            ReleaseSide(*row[5:8]),
+            ReleaseSide(*row[8:11]),
+            *medians,
             _FLIPS.get(rank, Flip.NONE),
             *rest,
             tuple(paths.get(row[0], ())),

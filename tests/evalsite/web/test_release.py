@@ -87,8 +87,8 @@ def test_a_release_is_compared_with_the_one_before_it(client: Client, two: Cast)
         ("Flips to fail", "1", "of 4 tasks"),
         ("Flips to pass", "1", "of 4 tasks"),
         ("Pass by other paths", "1", "2 gone, 2 new, 2 kept"),
-        ("Tool calls", "1.5", "1 there, 0.5 more"),
-        ("Cost", "$0.03", "$0.02 there, 50% more"),
+        ("Tool calls", "higher in 1", "of 2 tasks, the same in 1"),
+        ("Cost", "higher in 1", "of 1 task"),
     ]
     assert [(row.task_id, [badge.label for badge in row.badges]) for row in found.rows] == [
         ("fails", ["flips to fail"]),
@@ -114,6 +114,54 @@ def test_a_release_is_compared_with_the_one_before_it(client: Client, two: Cast)
     assert found.left_out_words == "2 tasks are left out, whole or in part"
     text = client.get(release_path(two.system)).content.decode()
     assert found.sentence in text
+
+
+def test_the_headline_counts_tasks_that_pass_less_or_more_often(client: Client, cast: Cast) -> None:
+    def trials(task: str, *passed: bool) -> list[dict[str, Any]]:
+        return [record(task, n, verdicts=None if ok else FAIL) for n, ok in enumerate(passed)]
+
+    rarer, oftener = (True, False, False), (True, True, False)
+    ingest(
+        cast.system,
+        [*trials("a", *oftener), *trials("b", *oftener), *trials("c", *rarer), record("d", 0)],
+        release="1.0",
+    )
+    ingest(
+        cast.system,
+        [
+            *trials("a", *rarer),
+            *trials("b", *rarer),
+            *trials("c", *oftener),
+            record("d", 0, verdicts=[]),
+        ],
+        release="2.0",
+    )
+    path = release_path(cast.system)
+    found = visit(client, cast.viewer, path).comparison
+    assert found.sentence == (
+        "0 of 4 tasks pass by other paths; 0 flips to fail, 0 to pass; 2 tasks pass less often, "
+        "1 passes more often; 1 task is no longer graded; the same tools."
+    )
+    ingest(cast.system, trials("flips", True), release="1.0")
+    ingest(cast.system, trials("flips", False), release="2.0")
+    found = visit(client, cast.viewer, path).comparison
+    assert "1 flip to fail, 0 to pass; 2 other tasks pass less often, 1 passes" in found.sentence
+
+
+def test_cost_is_told_by_how_many_tasks_it_fell_in(client: Client, cast: Cast) -> None:
+    def paid_for(task: str, cost: float, n: int) -> list[dict[str, Any]]:
+        return [record(task, trial, usage={"cost_usd": cost}) for trial in range(n)]
+
+    ingest(cast.system, paid_for("cheap", 0.02, 3) + paid_for("dear", 0.9, 1), release="1.0")
+    ingest(cast.system, paid_for("cheap", 0.01, 1) + paid_for("dear", 0.8, 3), release="2.0")
+    ingest(cast.system, [record("cheap", 0), record("dear", 0)], release="3.0")
+    found = visit(client, cast.viewer, release_path(cast.system)).comparison
+    calls, cost = found.figures[-2:]
+    unknown = visit(client, cast.viewer, release_path(cast.system, "3.0")).comparison.figures[-1]
+
+    assert (calls.value, calls.detail) == ("the same in 2", "of 2 tasks")
+    assert (cost.value, cost.detail) == ("lower in 2", "of 2 tasks")
+    assert (unknown.value, unknown.detail) == ("-", "no task has it in both")
 
 
 def test_steps_and_cost_say_their_direction_in_words(client: Client, two: Cast) -> None:

@@ -15,6 +15,7 @@ from traces.selectors.release_comparison import (
     ComparedReleases,
     ComparedTask,
     Flip,
+    Moves,
     PathFate,
     ReleaseComparison,
     release_comparison,
@@ -132,9 +133,10 @@ def test_steps_and_cost_are_medians_over_passing_trials(cast: Cast) -> None:
     found = compared(cast)
     (task,) = found.tasks
 
-    assert (task.then.median_calls, task.now.median_calls) == (Decimal(2), Decimal(1))
-    assert (task.then.median_cost, task.now.median_cost) == (Decimal("0.02"), Decimal("0.04"))
+    assert (task.calls_then, task.calls_now) == (Decimal(2), Decimal(1))
+    assert (task.cost_then, task.cost_now) == (Decimal("0.02"), Decimal("0.04"))
     assert (found.then, found.now) == (task.then, task.now)
+    assert (found.calls, found.cost) == (Moves(1, 0, 0), Moves(0, 1, 0))
     assert [
         (p.fate, p.n_then, p.n_now, p.calls_then, p.calls_now, p.cost_then, p.cost_now)
         for p in task.paths
@@ -151,6 +153,61 @@ def test_steps_and_cost_are_medians_over_passing_trials(cast: Cast) -> None:
     assert task.failing_then is not None
     assert trials[task.failing_then] == ("1.0", "2")
     assert task.failing_now is None
+
+
+def test_medians_of_tasks_are_counted_by_what_became_of_them_never_pooled(cast: Cast) -> None:
+    def paid(task: str, n: int, cost: float | None, calls: int, **more: Any) -> dict[str, Any]:
+        usage = {} if cost is None else {"usage": {"cost_usd": cost}}
+        return record(task, n, calls=(LOOK,) * calls, **usage, **more)
+
+    both(
+        cast,
+        [
+            *(paid("cheap", n, 0.02, 2) for n in range(3)),
+            paid("dear", 0, 0.9, 9),
+            paid("same", 0, 0.05, 1),
+            paid("unknown", 0, None, 1),
+            paid("fails", 0, 0.01, 1),
+        ],
+        [
+            paid("cheap", 0, 0.01, 1),
+            *(paid("dear", n, 0.8, 8) for n in range(3)),
+            paid("same", 0, 0.05, 1),
+            paid("unknown", 0, 0.05, 2),
+            paid("fails", 0, 0.01, 1, verdicts=FAIL),
+        ],
+    )
+    found = compared(cast)
+    assert (found.calls, found.cost) == (Moves(2, 1, 1), Moves(2, 0, 1))
+    assert (found.calls.n_tasks, found.cost.n_tasks) == (4, 3)
+
+
+def test_rates_without_a_flip_are_counted_as_less_and_more_often(cast: Cast) -> None:
+    def trials(task: str, *passed: bool) -> list[dict[str, Any]]:
+        return [record(task, n, verdicts=None if ok else FAIL) for n, ok in enumerate(passed)]
+
+    both(
+        cast,
+        [
+            *trials("flips", True, True),
+            *trials("less", True, True, False),
+            *trials("more", True, False),
+            *trials("third", True, False, False),
+            *trials("ungraded", True),
+            record("open", 0, verdicts=[]),
+        ],
+        [
+            *trials("flips", True, False),
+            *trials("less", True, False),
+            *trials("more", True, True),
+            *trials("third", True, True, False, False, False, False),
+            record("ungraded", 0, verdicts=[]),
+            *trials("open", True),
+        ],
+    )
+    found = compared(cast)
+    assert (found.n_to_fail, found.n_less_often, found.n_more_often) == (1, 1, 1)
+    assert found.n_no_longer_graded == 1
 
 
 def test_the_level_decides_what_is_the_same_path(cast: Cast) -> None:
@@ -245,7 +302,8 @@ def test_production_faults_and_earlier_attempts_do_not_count(cast: Cast) -> None
 def test_nothing_in_common_is_nothing_compared(cast: Cast) -> None:
     both(cast, [record("a", 0)], [record("b", 0)])
     found = compared(cast)
-    assert (found.n_tasks, found.tasks, found.then.n_run, found.now.median_cost) == (0, (), 0, None)
+    assert (found.n_tasks, found.tasks, found.then.n_run) == (0, (), 0)
+    assert (found.calls, found.cost) == (Moves(0, 0, 0), Moves(0, 0, 0))
     assert [out.reason for out in found.left_out] == ["only_then", "only_now"]
 
 
