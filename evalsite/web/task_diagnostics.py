@@ -61,6 +61,12 @@ _ARGUMENTS = {
         "Two calls match when they name the same tool and the argument rules make them equal.",
     ),
 }
+# So that the reference's own path is here the one that was accepted.
+_ARGUMENTS_OF_LEVEL = {
+    PathLevel.EXACT: ArgumentsMatch.EXACT,
+    PathLevel.EQUIVALENT: ArgumentsMatch.RULES,
+    PathLevel.EFFECTS: ArgumentsMatch.RULES,
+}
 _COMPARED_AT = {
     ArgumentsMatch.NAMES: PathLevel.SEQUENCE,
     ArgumentsMatch.EXACT: PathLevel.EXACT,
@@ -127,7 +133,7 @@ class _Asked:
 
     filters: TaskFilters
     level: ChosenLevel  # of the other views, kept for the way back
-    arguments: ArgumentsMatch
+    arguments: ArgumentsMatch | None  # None: as the reference suggests
     reference: UUID | None
     tool: str
 
@@ -137,9 +143,7 @@ class _Asked:
         return cls(
             filters=TaskFilters.of(request, task),
             level=ChosenLevel.of(request.GET, default=PathLevel.SEQUENCE),
-            arguments=ArgumentsMatch(asked)
-            if asked in set(ArgumentsMatch)
-            else ArgumentsMatch.NAMES,
+            arguments=ArgumentsMatch(asked) if asked in set(ArgumentsMatch) else None,
             reference=uuid_of(request.GET.get("reference", "")),
             tool=nfc(text_in(request, "tool")),
         )
@@ -159,6 +163,7 @@ class _Reference:
     words: str
     trial: UUID
     trajectory: int
+    arguments: ArgumentsMatch = ArgumentsMatch.NAMES  # unless the address says otherwise
 
 
 @require_GET
@@ -174,10 +179,12 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
     rules = rules_of(system)
     accepted = accepted_references(found.pk)
     reference = _reference(asked, accepted, ChosenTrials(found.pk, system.shown_rules_id))
+    suggested = reference.arguments if reference else ArgumentsMatch.NAMES
+    arguments = asked.arguments or suggested
     stored = diagnostics_of(
         asked.filters.trials(system.shown_rules_id),
         reference.trajectory if reference else None,
-        arguments=asked.arguments,
+        arguments=arguments,
         rules=rules,
         task_id=found.task_id,
     )
@@ -185,7 +192,7 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
     tool = asked.tool if asked.tool in stored.tools else next(iter(stored.tools), "")
     values: dict[str, Value] = {
         **asked.shared,
-        "arguments": asked.arguments.value,
+        "arguments": asked.arguments.value if asked.arguments else "",
         "reference": str(reference.value) if reference else "",
         "tool": tool if tool == asked.tool else "",
     }
@@ -211,7 +218,7 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
             Choice(
                 label,
                 address(here, {**values, "arguments": each.value}),
-                is_current=each is asked.arguments,
+                is_current=each is arguments,
                 help=words,
             )
             for each, (label, words) in _ARGUMENTS.items()
@@ -220,7 +227,9 @@ def task_diagnostics(request: SystemRequest, task: UUID) -> HttpResponse:
         figures=_figures(stored) if reference else (),
         words=f"{counted(len(stored.rows), 'path')}, most trials first",
         groups=_columns(tool),
-        rows=tuple(_row(path, reference, tool, asked, values, at) for path in stored.rows)
+        rows=tuple(
+            _row(path, reference, tool, asked, arguments, values, at) for path in stored.rows
+        )
         if reference
         else (),
         note=_note(stored),
@@ -268,6 +277,7 @@ def _of_accepted(path: AcceptedReference) -> _Reference:
         f"{path.release_name or NO_RELEASE}",
         trial=path.trial_uuid,
         trajectory=path.trajectory,
+        arguments=_ARGUMENTS_OF_LEVEL.get(path.level, ArgumentsMatch.NAMES),
     )
 
 
@@ -392,11 +402,12 @@ def _row(
     reference: _Reference,
     tool: str,
     asked: _Asked,
+    arguments: ArgumentsMatch,
     values: Mapping[str, Value],
     at: Addresses,
 ) -> pages.MatchedRow:
     task = asked.filters.task.uuid
-    level = ChosenLevel(_COMPARED_AT[asked.arguments], messages=False)
+    level = ChosenLevel(_COMPARED_AT[arguments], messages=False)
     is_reference = reference.trajectory in path.trajectories
     n_bare = path.calls.n_not_comparable
     return pages.MatchedRow(
@@ -421,7 +432,10 @@ def _row(
         ),
         reference_url=""
         if is_reference
-        else address(at.diagnostics(task), {**values, "reference": str(path.trial.uuid)}),
+        else address(
+            at.diagnostics(task),
+            {**values, "arguments": arguments.value, "reference": str(path.trial.uuid)},
+        ),
     )
 
 

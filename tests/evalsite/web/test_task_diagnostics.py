@@ -43,18 +43,21 @@ def labels(page: Any) -> dict[str, str]:
     return {row.trial.title: marks(row) for row in page.rows}
 
 
-def accept(cast: Cast, label: str, number: int = 1) -> AcceptedPath:
+def accept(
+    cast: Cast, label: str, number: int = 1, level: PathLevel = PathLevel.SEQUENCE
+) -> AcceptedPath:
     trial = Trial.objects.get(label=label)
     rules = shown_rules(cast.system)
+    paths = TrajectoryPaths.objects.get(trajectory=trial.trajectory, rules=rules)
     return AcceptedPath.objects.create(
         task=trial.task,
         number=number,
-        level=PathLevel.SEQUENCE,
+        level=level,
         messages=False,
         trajectory=trial.trajectory,
         trial=trial,
         rules=rules,
-        key=TrajectoryPaths.objects.get(trajectory=trial.trajectory, rules=rules).sequence,
+        key=getattr(paths, level.value),
         reason="Looked at.",
         by=cast.engineer,
         accepted_at=timezone.now(),
@@ -192,6 +195,46 @@ def test_first_accepted_path_in_force_is_the_reference(client: Client, known: Ca
     assert [row.trial.title for row in other.rows if row.is_reference] == ["Trial A0 of 1.0"]
 
 
+@pytest.mark.parametrize(
+    ("level", "label", "n_own"),
+    [
+        pytest.param(PathLevel.TOOL_SET, "Names only", 5, id="tool-set"),
+        pytest.param(PathLevel.READS_ANY_ORDER, "Names only", 5, id="reads-any-order"),
+        pytest.param(PathLevel.SEQUENCE, "Names only", 5, id="sequence"),
+        pytest.param(PathLevel.EFFECTS, "By the rules", 4, id="effects"),
+        pytest.param(PathLevel.EQUIVALENT, "By the rules", 4, id="equivalent"),
+        pytest.param(PathLevel.EXACT, "Arguments exact", 2, id="exact"),
+    ],
+)
+def test_arguments_are_compared_as_the_accepted_path_compares_them(
+    client: Client, cast: Cast, level: PathLevel, label: str, n_own: int
+) -> None:
+    use_rules(cast.system)
+    spellings = ("1200", "1200", "2 * 600", "2*600", "7")
+    ingest(
+        cast.system, [record("t1", n, calls=calculates(each)) for n, each in enumerate(spellings)]
+    )
+    accept(cast, "0", level=level)
+    path = path_of(cast.system)
+    page = visit(client, cast.viewer, path)
+    names = visit(client, cast.viewer, path, arguments="names")
+
+    assert [choice.label for choice in page.arguments if choice.is_current] == [label]
+    assert [row.n_pass for row in page.rows if row.is_reference] == [n_own]
+    assert [choice.label for choice in names.arguments if choice.is_current] == ["Names only"]
+
+
+def test_arguments_stay_when_a_row_becomes_the_reference(client: Client, known: Cast) -> None:
+    accept(known, "A0", level=PathLevel.EXACT)
+    page = visit(client, known.viewer, path_of(known.system))
+    other = next(row for row in page.rows if row.trial.title == "Trial E of 1.0")
+    then = visit(client, known.viewer, other.reference_url)
+
+    assert (then.reference.name, then.reference.words) == ("Trial E of 1.0", "fail")
+    assert [choice.label for choice in then.arguments if choice.is_current] == ["Arguments exact"]
+    assert "level=exact" in other.compare_url
+
+
 def test_a_release_is_looked_at_against_the_same_reference(client: Client, known: Cast) -> None:
     ingest(known.system, [record("t1", "F", calls=calls(*ABCD[:2]))], release="2.0")
     release = Release.objects.get(name="2.0")
@@ -200,8 +243,17 @@ def test_a_release_is_looked_at_against_the_same_reference(client: Client, known
     assert page.releases_label == "2.0"
     assert page.reference.name == "Trial A0 of 1.0"
     assert labels(page) == {"Trial F of 2.0": "no no yes no no no no 2/2 2/4 yes"}
-    assert {field.name for field in page.hidden} == {"release", "arguments", "level"}
-    assert {field.name for field in page.release_hidden} == {"reference", "arguments", "level"}
+    assert {field.name for field in page.hidden} == {"release", "level"}
+    assert {field.name for field in page.release_hidden} == {"reference", "level"}
+    asked = visit(
+        client,
+        known.viewer,
+        path_of(known.system),
+        release=str(release.uuid),
+        arguments="names",
+    )
+    assert {field.name for field in asked.hidden} == {"release", "arguments", "level"}
+    assert {field.name for field in asked.release_hidden} == {"reference", "arguments", "level"}
 
 
 def test_trials_of_several_releases_are_one_row(client: Client, known: Cast) -> None:
