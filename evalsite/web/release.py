@@ -17,6 +17,7 @@ from traces.selectors.releases import release_row
 from traces.selectors.runs import run_rows
 from traces.web import pages
 from traces.web.addresses import Addresses, address
+from traces.web.releases import left_out_words
 from traces.web.rows import counted_figures, facts_of, pretty, run_row
 from traces.web.shell import system_shell
 from traces.web.work_notices import work_notices
@@ -37,16 +38,8 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
         if runs.next_after
         else ()
     )
-    left_out = (
-        (
-            pages.Notice(
-                f"{counted(row.n_left_out, 'trial')} of production or with an injected fault "
-                "stand in no figure here."
-            ),
-        )
-        if row.n_left_out
-        else ()
-    )
+    words = left_out_words([row])
+    left_out = (pages.Notice(f"{words}; only the counts of runs hold them."),) if words else ()
     page = pages.ReleasePage(
         shell=system_shell(request.access, section="Releases"),
         crumbs=(Crumb(system.name, at.tasks), Crumb("Releases", at.releases), Crumb(row.label)),
@@ -58,7 +51,7 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
             n_fail=row.n_fail,
             n_unresolved=row.n_unresolved,
             n_error=row.n_error,
-            n_missing=sum(run.n_missing for run in runs.rows),
+            n_missing=row.n_missing,
         ),
         comparison=comparison_part(request, row),
         novelty=novelty_panel(request, row.pk, row.uuid),

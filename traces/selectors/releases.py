@@ -38,7 +38,7 @@ def release_names(system_id: int) -> tuple[ReleaseName, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRow:
-    """A release with its figures."""
+    """A release with its figures, which leave split `tuning` out."""
 
     pk: int
     uuid: UUID
@@ -46,13 +46,14 @@ class ReleaseRow:
     details: str  # JSON text
     created_at: datetime
     n_runs: int
-    n_tasks: int
-    n_run: int
+    n_tasks: int  # of every split
     n_pass: int
     n_fail: int
     n_unresolved: int
     n_error: int
-    n_left_out: int
+    n_missing: int  # declared, and nothing came
+    n_left_out: int  # trials of production or with an injected fault, of no tuning task
+    n_tuning: int  # trials of split `tuning`, whatever else they are
 
     @property
     def label(self) -> str:
@@ -63,6 +64,11 @@ class ReleaseRow:
     def n_graded(self) -> int:
         """Trials that passed or failed."""
         return self.n_pass + self.n_fail
+
+    @property
+    def n_run(self) -> int:
+        """Graded trials, those that nothing decides, harness errors and missing ones."""
+        return self.n_graded + self.n_unresolved + self.n_error + self.n_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +83,20 @@ class ReleasePage:
 _ROWS = """
 SELECT r.id, r.uuid, r.name, r.details, r.created_at,
        (SELECT count(*) FROM traces_run u WHERE u.release_id = r.id),
-       f.n_tasks, f.n_run, f.n_pass, f.n_fail, f.n_unresolved, f.n_error, f.n_left_out
+       f.n_tasks, f.n_pass, f.n_fail, f.n_unresolved, f.n_error, f.n_missing, f.n_left_out,
+       f.n_tuning
 FROM traces_release r, LATERAL (
-    SELECT count(*) AS n_tasks, coalesce(sum(n_run), 0) AS n_run,
-           coalesce(sum(n_pass), 0) AS n_pass, coalesce(sum(n_fail), 0) AS n_fail,
-           coalesce(sum(n_unresolved), 0) AS n_unresolved,
-           coalesce(sum(n_error), 0) AS n_error, coalesce(sum(n_left_out), 0) AS n_left_out
-    FROM traces_taskfigures x WHERE x.release_id = r.id
+    SELECT count(*) AS n_tasks,
+           coalesce(sum(n_pass) FILTER (WHERE NOT tuning), 0) AS n_pass,
+           coalesce(sum(n_fail) FILTER (WHERE NOT tuning), 0) AS n_fail,
+           coalesce(sum(n_unresolved) FILTER (WHERE NOT tuning), 0) AS n_unresolved,
+           coalesce(sum(n_error) FILTER (WHERE NOT tuning), 0) AS n_error,
+           coalesce(sum(n_missing) FILTER (WHERE NOT tuning), 0) AS n_missing,
+           coalesce(sum(n_left_out) FILTER (WHERE NOT tuning), 0) AS n_left_out,
+           coalesce(sum(n_run + n_left_out) FILTER (WHERE tuning), 0) AS n_tuning
+    FROM (SELECT x.*, k.split = 'tuning' AS tuning
+          FROM traces_taskfigures x JOIN traces_task k ON k.id = x.task_id
+          WHERE x.release_id = r.id) x
 ) f
 WHERE r.system_id = %(system)s AND (%(uuid)s::uuid IS NULL OR r.uuid = %(uuid)s)
 """

@@ -6,10 +6,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from evalsite import pipeline
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.visits import n_queries, root, visit
-from traces.models import Release, Run
+from traces.models import Release, Run, Task
 from traces.services.work import declare_run, note_details, release_named
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +108,64 @@ def test_a_release_shows_its_version_record(client: Client, cast: Cast) -> None:
     ]
     assert '"model": "m-1"' in page.record
     assert [run.name for run in page.runs] == ["default"]
+
+
+def test_figures_of_a_release_leave_out_split_tuning_and_say_so(client: Client, cast: Cast) -> None:
+    Task.objects.create(system=cast.system, task_id="tuned", split="tuning", sort_key="tuned")
+    pipeline.declare_run(
+        release_named(cast.system, "1.0", by=cast.engineer),
+        "night",
+        trials=3,
+        task_ids=("t1", "tuned"),
+        by=cast.engineer,
+        now=timezone.now(),
+    )
+    fault = {"kind": "timeout"}
+    ingest(
+        cast.system,
+        [
+            record("t1", 0),
+            record("t1", 1, fault=fault),
+            record("tuned", 0, verdicts=FAIL),
+            record("tuned", 1, fault=fault),
+        ],
+        run="night",
+    )
+    listed = visit(client, cast.viewer, root(cast.system) + "releases/")
+    (row,) = listed.rows
+    page = visit(client, cast.viewer, row.href)
+    words = (
+        "1 trial of production or with an injected fault and 2 of split tuning "
+        "stand in no figure here"
+    )
+
+    assert (row.counts.n_pass, row.counts.n_graded, row.counts.n_run) == (1, 1, 2)
+    assert (row.n_tasks, row.n_error) == (2, 0)
+    assert [notice.sentence for notice in listed.notices] == [f"{words}."]
+    assert {f.label: (f.value, f.detail) for f in page.figures} == {
+        "Passed / graded / run": ("100.0%", "1 / 1 / 2"),
+        "Unresolved": ("0", ""),
+        "Harness errors": ("0", ""),
+        "Missing": ("1", ""),
+    }
+    assert [notice.sentence for notice in page.notices] == [
+        f"{words}; only the counts of runs hold them."
+    ]
+    assert client.get(root(cast.system) + "releases/").content.decode().count("Outcome rate") == 0
+
+
+def test_a_single_trial_left_out_stands_in_no_figure(client: Client, cast: Cast) -> None:
+    Task.objects.create(system=cast.system, task_id="tuned", split="tuning", sort_key="tuned")
+    ingest(cast.system, [record("tuned", 0)], release="1.0")
+    ingest(cast.system, [record("t1", 0)], release="2.0")
+    listed = visit(client, cast.viewer, root(cast.system) + "releases/")
+    second, first = listed.rows
+
+    assert (first.counts.percent, first.counts.n_run, second.counts.n_run) == ("none", 0, 1)
+    assert [notice.sentence for notice in listed.notices] == [
+        "1 trial of split tuning stands in no figure here."
+    ]
+    assert visit(client, cast.viewer, second.href).notices == ()
 
 
 def test_evidence_without_a_version_has_a_release_of_its_own(client: Client, cast: Cast) -> None:

@@ -105,6 +105,7 @@ class ReleaseListPage:
     rows: tuple[ReleaseRow, ...]
     pager: Pager
     empty: Empty | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
