@@ -15,8 +15,14 @@ from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import counted
 from evalsite.common.shell import Choice, Crumb
 from evalsite.web.accepted import ReasonForm, level_words, path_members
-from reviews.core.accepted_paths import RefusalCode, accepted_name, refusal_of_path
-from reviews.selectors.accepted import Candidate, CandidatePath, candidate_of, members_of_path
+from reviews.core.accepted_paths import Refusal, RefusalCode, accepted_name, refusal_of_path
+from reviews.selectors.accepted import (
+    Candidate,
+    CandidatePath,
+    candidate_of,
+    flagged_on_path,
+    members_of_path,
+)
 from reviews.services.accepted_paths import AcceptanceError, accept_path
 from traces.core.paths import PathLevel
 from traces.models import Task
@@ -102,7 +108,8 @@ def _page(
     )
     looks = tool_looks(layout.tools, rules)
     here, href = at.accept(task.uuid), at.trial(candidate.uuid)
-    refusal = refusal_of_path(candidate.path(chosen.level, messages=chosen.messages).facts)
+    refusals = _refusals(candidate, messages=chosen.messages)
+    flags, flags_more = _flags(task, system.shown_rules_id, candidate, chosen, at)
     label = trial_label(candidate.label, candidate.attempt)
     return AcceptPage(
         shell=system_shell(request.access, section="Tasks"),
@@ -125,15 +132,12 @@ def _page(
         cells=aligned.path_cells(layout.rows[0], looks, trial=href),
         tools=tuple(look.key for look in looks.values()),
         note=aligned.layout_note(layout),
-        notices=_notices(candidate, chosen, is_bound=form.is_bound),
-        flags=pages.Link(
-            "Flags of passing trials of this task",
-            address(at.flags, {"task": task.uuid, "passing": "1"}),
-        )
-        if refusal and refusal.code is RefusalCode.FLAGGED
-        else None,
+        refusal=_sentence(refusals[chosen.level]) if all(refusals.values()) else "",
+        notices=_notices(candidate, chosen, refusals, is_bound=form.is_bound),
+        flags=flags,
+        flags_more=flags_more,
         form=form,
-        levels=tuple(_choice(candidate, level, chosen) for level in PathLevel),
+        levels=tuple(_choice(candidate, level, chosen, refusals) for level in PathLevel),
         messages=_switch(candidate, chosen, here),
         action=here,
         cancel_url=address(at.task(task.uuid), chosen.values),
@@ -146,16 +150,69 @@ def _switch(candidate: Candidate, chosen: ChosenLevel, here: str) -> tuple[Choic
     ).messages
 
 
-def _choice(candidate: Candidate, level: PathLevel, chosen: ChosenLevel) -> LevelChoice:
+def _refusals(candidate: Candidate, *, messages: bool) -> dict[PathLevel, Refusal | None]:
+    return {
+        level: refusal_of_path(candidate.path(level, messages=messages).facts)
+        for level in PathLevel
+    }
+
+
+def _is_one_reason(refusals: dict[PathLevel, Refusal | None]) -> bool:
+    """Whether one sentence says for all levels why not; of flags only their number differs."""
+    reasons = {
+        each.code if each and each.code is RefusalCode.FLAGGED else _sentence(each)
+        for each in refusals.values()
+    }
+    return len(reasons) == 1
+
+
+def _sentence(refusal: Refusal | None) -> str:
+    return refusal.sentence if refusal else ""
+
+
+def _flags(
+    task: Task, rules_pk: int | None, candidate: Candidate, chosen: ChosenLevel, at: Addresses
+) -> tuple[tuple[pages.Link, ...], pages.Link | None]:
+    """The open flags of each trial that keeps the path back, and those of the task if it is many."""
+    facts = candidate.path(chosen.level, messages=chosen.messages).facts
+    refusal = refusal_of_path(facts)
+    if refusal is None or refusal.code is not RefusalCode.FLAGGED:
+        return (), None
+    trials = flagged_on_path(task.pk, rules_pk, path_key=chosen.key, key=candidate.keys[chosen.key])
+    links = tuple(
+        pages.Link(
+            f"Open flags of trial {trial_label(trial.label, trial.attempt)} "
+            f"of {trial.release_name or NO_RELEASE}",
+            address(at.flags, {"trial": trial.uuid}),
+        )
+        for trial in trials
+    )
+    n_more = facts.n_flagged - len(trials)
+    if n_more <= 0:
+        return links, None
+    return links, pages.Link(
+        f"and of {counted(n_more, 'more trial')}: flags of all passing trials of the task",
+        address(at.flags, {"task": task.uuid, "passing": "1"}),
+    )
+
+
+def _choice(
+    candidate: Candidate,
+    level: PathLevel,
+    chosen: ChosenLevel,
+    refusals: dict[PathLevel, Refusal | None],
+) -> LevelChoice:
+    """A level, with why not, which the page says once where it is the same for all."""
     path = candidate.path(level, messages=chosen.messages)
-    refusal = refusal_of_path(path.facts)
+    refusal = refusals[level]
     return LevelChoice(
         value=level.value,
         label=LEVEL_NAMES[level],
         help=LEVEL_HELP[level],
         words=_words(path),
-        refusal=refusal.sentence if refusal else "",
-        is_selected=level is chosen.level,
+        refusal="" if _is_one_reason(refusals) else _sentence(refusal),
+        is_refused=refusal is not None,
+        is_selected=level is chosen.level and refusal is None,
     )
 
 
@@ -165,12 +222,19 @@ def _words(path: CandidatePath) -> str:
 
 
 def _notices(
-    candidate: Candidate, chosen: ChosenLevel, *, is_bound: bool
+    candidate: Candidate,
+    chosen: ChosenLevel,
+    refusals: dict[PathLevel, Refusal | None],
+    *,
+    is_bound: bool,
 ) -> tuple[pages.Notice, ...]:
-    """Why not, which a form that was sent says itself; and what to know before."""
+    """Why not at this level, which a form that was sent says itself; and what to know before.
+
+    Why at no level is not among them: the page says it for itself, first.
+    """
     path = candidate.path(chosen.level, messages=chosen.messages)
-    refusal = refusal_of_path(path.facts)
-    notices = [pages.Notice(refusal.sentence, level="warning")] if refusal and not is_bound else []
+    refusal = None if is_bound or all(refusals.values()) else refusals[chosen.level]
+    notices = [pages.Notice(refusal.sentence, level="warning")] if refusal else []
     wider = [
         number
         for number, column in candidate.covering

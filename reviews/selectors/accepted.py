@@ -449,6 +449,38 @@ def members_of_path(
     )
 
 
+MOST_FLAGGED = 6
+_FLAGGED_ON_PATH = """
+SELECT t.uuid, t.label, t.attempt, r.name FROM traces_trial t
+JOIN traces_release r ON r.id = t.release_id
+JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands AND d.value = 'pass'
+JOIN traces_trajectorypaths p ON p.trajectory_id = t.trajectory_id AND p.rules_id = %(rules)s
+WHERE t.task_id = %(task)s AND p.{key} = %(key)s AND {flagged}
+ORDER BY t.release_id DESC, t.id LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FlaggedOnPath:
+    """A passing trial whose open flag keeps its path back."""
+
+    uuid: UUID
+    label: str
+    attempt: int
+    release_name: str
+
+
+def flagged_on_path(
+    task_pk: int, rules_pk: int | None, *, path_key: str, key: UUID
+) -> tuple[FlaggedOnPath, ...]:
+    """Passing trials on a path with an open flag, newest release first, at most `MOST_FLAGGED`."""
+    if path_key not in KEY_NAMES:
+        raise ValueError(f"no column of path keys: {path_key}")
+    query = _FLAGGED_ON_PATH.format(key=path_key, flagged=_FLAGGED)
+    values = {"task": task_pk, "rules": rules_pk, "key": key, "most": MOST_FLAGGED}
+    return tuple(FlaggedOnPath(*row) for row in rows_of(query, values))
+
+
 def rows_of(query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     """All rows of a query."""
     with connection.cursor() as cursor:

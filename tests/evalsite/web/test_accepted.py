@@ -37,6 +37,18 @@ def accept_path(system: System, task_id: str = "t1") -> str:
     return f"{root(system)}tasks/{task_of(system, task_id).uuid}/accept/"
 
 
+def flag(cast: Cast, label: str, reason: str = "look") -> Flag:
+    return Flag.objects.create(
+        system=cast.system,
+        trial=trial_of(cast.system, label),
+        code=FlagCode.PERSON.value,
+        key=uuid.uuid4(),
+        reason=reason,
+        by=cast.viewer,
+        raised_at=timezone.now(),
+    )
+
+
 def page_of(answer: Any) -> Any:
     return answer.context["page"]
 
@@ -185,15 +197,7 @@ def test_the_form_says_before_what_the_service_says_after(client: Client, cast: 
         [record("t1", 0, calls=calculates("1")), record("t1", 1, calls=calculates("2"))],
     )
     trial = trial_of(cast.system)
-    Flag.objects.create(
-        system=cast.system,
-        trial=trial_of(cast.system, "1"),
-        code=FlagCode.PERSON.value,
-        key=uuid.uuid4(),
-        reason="look",
-        by=cast.viewer,
-        raised_at=timezone.now(),
-    )
+    flag(cast, "1")
     accept(cast, level=PathLevel.EXACT)
     path = accept_path(cast.system)
     flagged = visit(client, cast.engineer, path, trial=str(trial.uuid))
@@ -207,10 +211,84 @@ def test_the_form_says_before_what_the_service_says_after(client: Client, cast: 
         assert page_of(answer).form.non_field_errors() == [sentence]
         assert answer.content.decode().count(sentence) >= 1
     assert flagged.notices[0].sentence.startswith("1 passing trial on this path carries")
-    assert flagged.flags.href.startswith(f"{root(cast.system)}flags/")
+    at = f"{root(cast.system)}flags/?trial="
+    assert [(link.label, link.href) for link in flagged.flags] == [
+        ("Open flags of trial 1 of 1.0", f"{at}{trial_of(cast.system, '1').uuid}")
+    ]
+    assert (exact.flags, flagged.flags_more, flagged.refusal, exact.refusal) == ((), None, "", "")
+    assert [(c.value, c.is_refused, bool(c.refusal)) for c in flagged.levels] == [
+        ("tool_set", True, True),
+        ("effects", False, False),
+        ("reads_any_order", True, True),
+        ("sequence", True, True),
+        ("equivalent", False, False),
+        ("exact", True, True),
+    ]
+    assert not any(c.is_selected for c in flagged.levels)
+    body = client.get(path, {"trial": trial.uuid}).content.decode()
+    assert 'value="sequence" required disabled>' in body
+    assert 'value="equivalent" required>' in body
+    assert 'type="submit" disabled' not in body
     assert flagged.notices[1].sentence == "Accepted 1 covers this trial already."
     assert exact.notices[0].sentence.endswith("already: Accepted 1.")
     assert AcceptedPath.objects.count() == 1
+
+
+def test_a_reason_against_every_level_is_said_once(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", n) for n in range(9)])
+    for n in range(8):
+        flag(cast, str(n))
+        flag(cast, str(n), "again")
+    trial, path = trial_of(cast.system), accept_path(cast.system)
+    page = visit(client, cast.engineer, path, trial=str(trial.uuid))
+    body = client.get(path, {"trial": trial.uuid}).content.decode()
+    sentence = (
+        "8 passing trials on this path carry an open flag. "
+        "The path can be accepted once every flag on it is closed."
+    )
+
+    assert (page.refusal, page.notices) == (sentence, ())
+    assert [(c.refusal, c.is_refused, c.is_selected) for c in page.levels] == [
+        ("", True, False)
+    ] * 6
+    # In words, and as the button's title.
+    assert body.count(sentence) == 2
+    assert f'<div id="why-not">{sentence}</div>' in body
+    assert f'type="submit" disabled title="{sentence}" aria-describedby="why-not"' in body
+    assert [link.label for link in page.flags] == [
+        f"Open flags of trial {n} of 1.0" for n in range(6)
+    ]
+    assert page.flags_more.label == (
+        "and of 2 more trials: flags of all passing trials of the task"
+    )
+    assert len(visit(client, cast.engineer, page.flags[3].href).rows) == 2
+
+    for reason in ("Fine.", ""):
+        answer = client.post(path, {"trial": trial.uuid, "level": "sequence", "reason": reason})
+        assert answer.status_code == 422
+        assert page_of(answer).refusal == sentence
+        assert answer.content.decode().count(sentence) == 2
+    assert not AcceptedPath.objects.exists()
+
+
+def test_paths_accepted_at_every_level_are_named_at_each(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)])
+    for level in PathLevel:
+        accept(cast, level=level)
+    page = visit(
+        client, cast.engineer, accept_path(cast.system), trial=str(trial_of(cast.system).uuid)
+    )
+
+    assert page.refusal == "This path is accepted at this level already: Accepted 4."
+    assert [c.refusal.rpartition(" ")[2] for c in page.levels] == [
+        "1.",
+        "2.",
+        "3.",
+        "4.",
+        "5.",
+        "6.",
+    ]
+    assert page.notices[0].sentence.startswith("Accepted 1, 2, 3, 5 and 6 cover")
 
 
 def test_failing_trials_on_a_path_are_told_before(client: Client, cast: Cast) -> None:
@@ -226,7 +304,9 @@ def test_a_failing_trial_shows_its_steps_and_why_not(client: Client, cast: Cast)
     page = visit(
         client, cast.engineer, accept_path(cast.system), trial=str(trial_of(cast.system).uuid)
     )
-    assert page.notices[0].sentence.startswith("Only the path of a passing trial")
+    assert page.refusal.startswith("Only the path of a passing trial")
+    assert page.notices[0].sentence.startswith("1 trial on this path failed")
+    assert {(c.refusal, c.is_refused) for c in page.levels} == {("", True)}
     assert [cell.name for cell in page.cells] == ["get_order"]
 
 

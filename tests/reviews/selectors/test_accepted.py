@@ -8,6 +8,7 @@ from django.utils import timezone
 from reviews.models import Flag, FlagCode
 from reviews.selectors.accepted import (
     candidate_of,
+    flagged_on_path,
     group_standings,
     members_of_path,
     register_of,
@@ -248,12 +249,14 @@ def test_a_candidate_says_what_each_level_would_cover(releases: Cast) -> None:
     assert [n for _, n in members] == [3, 1, 1]
 
 
-@pytest.mark.parametrize("query", ["standings", "members"])
+@pytest.mark.parametrize("query", ["standings", "members", "flagged"])
 def test_a_column_that_holds_no_keys_is_refused(cast: Cast, query: str) -> None:
     ingest(cast.system, [record("t1", 0)])
     task = task_of(cast.system)
     with pytest.raises(ValueError, match="no column of path keys: id"):
         if query == "members":
             members_of_path(task.pk, 1, path_key="id", key=task.uuid)
+        elif query == "flagged":
+            flagged_on_path(task.pk, 1, path_key="id", key=task.uuid)
         else:
             group_standings(ChosenTrials(task.pk, 1), path_key="id", keys=())

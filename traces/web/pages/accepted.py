@@ -81,7 +81,8 @@ class LevelChoice:
     label: str
     help: str
     words: str  # "7 trials of 2 releases"
-    refusal: str  # why it cannot be accepted at this level; "" when it can
+    refusal: str  # why it cannot be accepted at this level, unless the page says it for all; or ""
+    is_refused: bool
     is_selected: bool
 
 
@@ -100,8 +101,10 @@ class AcceptPage:
     cells: tuple[PathCell | None, ...]
     tools: tuple[ToolKey, ...]
     note: str
-    notices: tuple[Notice, ...]  # why not, and what to know before
-    flags: Link | None  # to the flags, where they are in the way
+    refusal: str  # why not, where no level can be chosen; "" where one can
+    notices: tuple[Notice, ...]  # why not at this level, and what to know before
+    flags: tuple[Link, ...]  # to the open flags in the way, by trial
+    flags_more: Link | None  # where more trials carry one
     form: forms.Form
     levels: tuple[LevelChoice, ...]
     messages: tuple[Choice, ...]  # tool calls only, with agent messages
