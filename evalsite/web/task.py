@@ -261,6 +261,7 @@ def _aligned(
         note=aligned.layout_note(
             layout, n_more_overlaid=n_overlaid - sum(group.n_trials for group in overlaid)
         ),
+        compares_arguments=asked.chosen.level.compares_arguments,
     )
 
 

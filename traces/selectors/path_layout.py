@@ -5,17 +5,17 @@ Trajectories, calls and rule versions are append-only, so a layout is remembered
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from traces.core.alignment import align
-from traces.core.canonical import value_of_text
+from traces.core.canonical import canonical_text, value_of_text
 from traces.core.paths import MESSAGE_LABEL, PathLevel, call_texts
 from traces.core.rule_words import argument_name, merges_of
 from traces.core.rules import ArgumentRule, RuleSet, normal_value
 from traces.core.shown_json import shown_json
-from traces.core.trajectory import ArgumentsForm
+from traces.core.trajectory import ArgumentsForm, ToolKind
 from traces.selectors.trajectories import (
     MESSAGE,
     StoredCall,
@@ -30,6 +30,9 @@ MOST_CELLS = 1_200  # of one layout, so that the page stays small
 _LEAST_STEPS = 40
 _MOST_SPELLINGS = 50  # distinct calls at one step that are looked at for merges
 _LISTED_SPELLINGS = 5
+_LISTED_ARGUMENTS = 3  # of those in which a step differs from another path
+_LONGEST_COMPARED = 100_000  # characters of arguments that are looked into for names
+_COMMITTED = "c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,15 @@ class PathMembers:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherArguments:
+    """The arguments of a step differ from those of the first path that has its tool there."""
+
+    path: int  # index of that path
+    names: tuple[str, ...]  # the first of the members that differ; none where they have no names
+    n_more: int  # members that differ and are not named
+
+
+@dataclass(frozen=True, slots=True)
 class LaidStep:
     """A step of a path in its column."""
 
@@ -48,7 +60,9 @@ class LaidStep:
     agent_message: int  # from 1: the running number of the agent's message that made it
     differs: bool  # the arguments differ among the trials of the path
     n_rejected: int  # trials in which the tool rejected the attempt
+    n_not_rejected: int  # the other trials of the path
     leaves: bool = False  # the first step off every passing path
+    others: OtherArguments | None = None  # where the level compares arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +117,15 @@ def path_layout(
     passing, others = bundles[: len(paths)], bundles[len(paths) :]
     known = [marks.of(bundle) for bundle in passing]
     leaves = [_leaves(marks.of(bundle), known) for bundle in others]
+    differing = marks.differing(passing, alignment.rows[: len(paths)], known)
     return PathLayout(
         n_columns=len(alignment.columns),
-        rows=tuple(bundle.cells(row) for bundle, row in zip(passing, alignment.rows, strict=False)),
+        rows=tuple(
+            bundle.cells(row, others=found)
+            for bundle, row, found in zip(
+                passing, alignment.rows[: len(paths)], differing, strict=True
+            )
+        ),
         overlaid=tuple(
             bundle.cells(row, leaves=leave)
             for bundle, row, leave in zip(others, alignment.rows[len(paths) :], leaves, strict=True)
@@ -127,6 +147,7 @@ class _Bundle:
     labels: tuple[str, ...]
     spellings: tuple[tuple[int, ...], ...]  # distinct calls at each step, the shown one first
     n_rejected: tuple[int, ...]
+    n_trials: int
     is_cut: bool
 
     @classmethod
@@ -155,11 +176,16 @@ class _Bundle:
             labels=labels,
             spellings=tuple(tuple(calls)[:_MOST_SPELLINGS] for calls in found),
             n_rejected=tuple(rejected),
+            n_trials=sum(n_trials for _, n_trials in path.members),
             is_cut=len(whole.calls) > longest,
         )
 
     def cells(
-        self, row: Sequence[int | None], *, leaves: int | None = None
+        self,
+        row: Sequence[int | None],
+        *,
+        leaves: int | None = None,
+        others: Mapping[int, OtherArguments] | None = None,
     ) -> tuple[LaidStep | None, ...]:
         return tuple(
             None
@@ -169,7 +195,9 @@ class _Bundle:
                 agent_message=self.steps.groups[at] + 1,
                 differs=len(self.spellings[at]) > 1,
                 n_rejected=self.n_rejected[at],
+                n_not_rejected=self.n_trials - self.n_rejected[at],
                 leaves=at == leaves,
+                others=others.get(at) if others else None,
             )
             for at in row
         )
@@ -209,9 +237,66 @@ class _Marks:
             return self.names[call]
         if self.level is PathLevel.EXACT:
             return f"{self.names[call]}\t{call}"
+        return f"{self.names[call]}\t{self._text(call)}"
+
+    def _text(self, call: int) -> str:
         made = self.calls[call].made("u", step=0)
         texts = call_texts(self.rules, self.task_id)
-        return f"{made.name}\t{texts.normal_text(made, texts.exact_text(made))}"
+        exact = texts.exact_text(made)
+        return exact if self.level is PathLevel.EXACT else texts.normal_text(made, exact)
+
+    def differing(
+        self,
+        bundles: Sequence[_Bundle],
+        rows: Sequence[Sequence[int | None]],
+        known: Sequence[tuple[str, ...]],
+    ) -> tuple[dict[int, OtherArguments], ...]:
+        """For each path, its steps that differ from the first path with their tool in the column.
+
+        `known` are the marks of the paths. Where effects alone count, so do their steps alone.
+        """
+        found: tuple[dict[int, OtherArguments], ...] = tuple({} for _ in bundles)
+        if not self.level.compares_arguments:
+            return found
+        first: dict[tuple[int, str], tuple[int, int]] = {}
+        for path, (bundle, row) in enumerate(zip(bundles, rows, strict=True)):
+            for column, at in enumerate(row):
+                if at is None or not self._counts(bundle, at):
+                    continue
+                there, step = first.setdefault((column, bundle.labels[at]), (path, at))
+                if known[there][step] != known[path][at]:
+                    theirs = bundles[there].steps.calls[step]
+                    names = self._differing_names(theirs, bundle.steps.calls[at])
+                    found[path][at] = OtherArguments(
+                        there, names[:_LISTED_ARGUMENTS], len(names[_LISTED_ARGUMENTS:])
+                    )
+        return found
+
+    def _counts(self, bundle: _Bundle, at: int) -> bool:
+        if bundle.steps.calls[at] == MESSAGE:
+            return False
+        if self.level is not PathLevel.EFFECTS:
+            return True
+        kind = call_texts(self.rules, self.task_id).kind_of(bundle.labels[at])
+        return kind is ToolKind.WRITE and bundle.steps.outcomes[at] == _COMMITTED
+
+    def _differing_names(self, one: int, other: int) -> tuple[str, ...]:
+        """The members that differ, in the order of their names."""
+        calls = self.calls[one], self.calls[other]
+        if any(
+            call.form is not ArgumentsForm.JSON or len(call.text) > _LONGEST_COMPARED
+            for call in calls
+        ):
+            return ()
+        left, right = (value_of_text(self._text(call)) for call in (one, other))
+        if not isinstance(left, dict) or not isinstance(right, dict):
+            return ()
+        return tuple(
+            name
+            for name in sorted(left.keys() | right.keys())
+            if (name in left) != (name in right)
+            or canonical_text(left[name]) != canonical_text(right[name])
+        )
 
 
 def _leaves(marks: tuple[str, ...], passing: Sequence[tuple[str, ...]]) -> int | None:

@@ -8,7 +8,13 @@ from uuid import UUID
 
 from evalsite.common.formatting import counted
 from traces.core.rules import RuleKind
-from traces.selectors.path_layout import LaidStep, MergedValues, PathLayout, PathMembers
+from traces.selectors.path_layout import (
+    LaidStep,
+    MergedValues,
+    OtherArguments,
+    PathLayout,
+    PathMembers,
+)
 from traces.selectors.task_detail import GroupRow
 from traces.web import pages
 from traces.web.addresses import Addresses
@@ -17,6 +23,7 @@ from traces.web.rows import STATES, trial_label
 from traces.web.tool_names import MESSAGE_LABEL, ToolLook
 
 LONGEST_EXAMPLE = 160
+LONGEST_ARGUMENT = 40
 RULE_NAMES = {
     RuleKind.IGNORE: "ignored",
     RuleKind.ROUND_TO: "rounded",
@@ -70,6 +77,7 @@ def path_groups(
     marks: Mapping[UUID, PathMarks] | None = None,
 ) -> tuple[pages.PathGroup, ...]:
     """Groups with their cells, in the order given; `marks` by key of their paths."""
+    names = tuple(map(_name, groups))
     comparable = [*not_comparable, *[False] * (len(groups) - len(not_comparable))]
     return tuple(
         pages.PathGroup(
@@ -91,7 +99,12 @@ def path_groups(
             finer=_finer(group, chosen),
             n_tool_calls=group.n_tool_calls,
             cost_usd=group.cost_median,
-            cells=path_cells(row, looks, trial=at.trial(group.trials[0].uuid)),
+            cells=path_cells(
+                row,
+                looks,
+                trial=at.trial(group.trials[0].uuid),
+                names=names,
+            ),
             note="A call was recorded without its arguments: it is a path of its own where "
             "arguments count."
             if lacks
@@ -118,13 +131,22 @@ def _finer(group: GroupRow, chosen: ChosenLevel) -> str:
 
 
 def path_cells(
-    row: Sequence[LaidStep | None], looks: Mapping[str, ToolLook], *, trial: str
+    row: Sequence[LaidStep | None],
+    looks: Mapping[str, ToolLook],
+    *,
+    trial: str,
+    names: Sequence[str] = (),
 ) -> tuple[pages.PathCell | None, ...]:
-    """The steps of a path in their columns. `trial` is the address of the trial that shows it."""
-    return tuple(None if step is None else _cell(step, looks, trial) for step in row)
+    """The steps of a path in their columns. `trial` is the address of the trial that shows it.
+
+    `names` are those of all paths of a layout that compares arguments.
+    """
+    return tuple(None if step is None else _cell(step, looks, trial, names) for step in row)
 
 
-def _cell(step: LaidStep, looks: Mapping[str, ToolLook], trial: str) -> pages.PathCell:
+def _cell(
+    step: LaidStep, looks: Mapping[str, ToolLook], trial: str, names: Sequence[str]
+) -> pages.PathCell:
     href = f"{trial}?agent={step.agent_message}"
     if not step.tool:
         return pages.PathCell(MESSAGE_LABEL, "", href=href, kind="message", leaves=step.leaves)
@@ -137,8 +159,21 @@ def _cell(step: LaidStep, looks: Mapping[str, ToolLook], trial: str) -> pages.Pa
         kind=look.kind,
         differs=step.differs,
         n_rejected=step.n_rejected,
+        n_not_rejected=step.n_not_rejected,
+        other=_other_words(step.others, names) if step.others else "",
         leaves=step.leaves,
     )
+
+
+def _other_words(others: OtherArguments, names: Sequence[str]) -> str:
+    path = f"from path {names[others.path]}"
+    if not others.names:
+        return f"arguments differ {path}"
+    listed = [_short(name, LONGEST_ARGUMENT) for name in others.names]
+    if others.n_more:
+        listed.append(f"{others.n_more} more")
+    words = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
+    return f"{words} {'differ' if len(listed) > 1 else 'differs'} {path}"
 
 
 def merges(found: Sequence[MergedValues], groups: Sequence[GroupRow]) -> tuple[pages.Merge, ...]:
@@ -158,8 +193,8 @@ def merges(found: Sequence[MergedValues], groups: Sequence[GroupRow]) -> tuple[p
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_EXAMPLE else f"{text[: LONGEST_EXAMPLE - 1]}…"
+def _short(text: str, longest: int = LONGEST_EXAMPLE) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def layout_note(layout: PathLayout, *, n_more_overlaid: int = 0) -> str:

@@ -147,8 +147,120 @@ def test_rejected_attempts_are_counted_by_trial(client: Client, cast: Cast) -> N
     (cell,) = group.cells
 
     assert (cell.n_rejected, cell.kind, cell.differs) == (2, "write", False)
+    assert cell.css == "cell tool-c0 w x some"
+    assert cell.words.endswith("rejected by the tool in 2 of 3 trials")
     trial = Trial.objects.get(label="0")
     assert cell.href == f"{root(cast.system)}trials/{trial.uuid}/?agent=1"
+
+
+def test_a_call_that_every_trial_of_a_path_saw_rejected_is_struck(
+    client: Client, cast: Cast
+) -> None:
+    steps = (("book", {"x": 1}), ("book", {"x": 2}))
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=steps[:1], result="Error: no seat"),
+            record("t1", 1, calls=steps[:1], result="Error: no seat"),
+            record("t1", 2, calls=steps, result="Error: no seat"),
+            record("t1", 3, calls=steps),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system))
+    tool_set = visit(client, cast.viewer, task_path(cast.system), level="tool_set")
+
+    assert [[c.css.partition(" w")[2] for c in g.cells if c] for g in page.aligned.groups] == [
+        [" x"],
+        [" x some", " x some"],
+    ]
+    (group,) = tool_set.aligned.groups
+    assert [cell.words.partition("tool")[2] for cell in group.cells] == [" in 3 of 4 trials"]
+
+
+def others(page: Any) -> list[list[str]]:
+    return [[cell.other if cell else "-" for cell in group.cells] for group in page.aligned.groups]
+
+
+def test_a_step_says_in_what_it_differs_from_a_path_above(client: Client, cast: Cast) -> None:
+    use_rules(cast.system)
+    book = ("book", {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=(*calculates("2 * 600"), book)),
+            record("t1", 1, calls=(*calculates("2 * 600"), book)),
+            record("t1", 2, calls=(*calculates("1200"), book)),
+            record("t1", 3, calls=(*calculates("1201"), ("book", {"b": 2, "a": 1, "z": None}))),
+            record("t1", 4, calls=(*calculates("1201"), ("sell", {}))),
+            record("t1", 5, calls=(*calculates("1"), book), verdicts=FAIL),
+        ],
+    )
+    path = task_path(cast.system)
+    exact = visit(client, cast.viewer, path, level="exact", overlay="fail")
+    equivalent = visit(client, cast.viewer, path, level="equivalent")
+    effects = visit(client, cast.viewer, path, level="effects")
+    sequence = visit(client, cast.viewer, path)
+    expression = "expression differs from path A"
+
+    assert others(exact) == [
+        ["", "", "-"],
+        [expression, "", "-"],
+        [expression, "b, c, d and 2 more differ from path A", "-"],
+        [expression, "-", ""],
+    ]
+    assert [cell.other for cell in exact.aligned.overlaid[0].cells if cell] == ["", ""]
+    assert others(equivalent) == [
+        ["", "", "-"],
+        [expression, "b, c, d and 2 more differ from path A", "-"],
+        [expression, "-", ""],
+    ]
+    assert others(effects) == [
+        ["", "", "-"],
+        ["", "b, c, d and 2 more differ from path A", "-"],
+        ["", "-", ""],
+    ]
+    assert not any(word for row in others(sequence) for word in row if word != "-")
+    assert (exact.aligned.compares_arguments, sequence.aligned.compares_arguments) == (True, False)
+
+
+def test_steps_in_another_order_alone_differ_in_no_argument(client: Client, cast: Cast) -> None:
+    one, other = ("a", {"x": 1}), ("b", {"x": 2})
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=(one, other)),
+            record("t1", 1, calls=(one, other)),
+            record("t1", 2, calls=(other, one)),
+        ],
+    )
+    page = visit(client, cast.viewer, task_path(cast.system), level="exact")
+
+    assert len(page.aligned.groups) == 2
+    assert {word for row in others(page) for word in row} == {"", "-"}
+
+
+def test_hostile_names_of_arguments_stay_text(client: Client, cast: Cast) -> None:
+    hostile = "<b>\u202e" + "n" * 100
+    no_members: Any = [1]
+    ingest(
+        cast.system,
+        [
+            record("t1", 0, calls=(("a", {hostile: 1}),)),
+            record("t1", 1, calls=(("a", {hostile: 2}),)),
+            record("t1", 2, calls=(("a", no_members),)),
+        ],
+    )
+    client.force_login(cast.viewer)
+    html = client.get(task_path(cast.system), {"level": "exact"}).content.decode()
+    page = visit(client, cast.viewer, task_path(cast.system), level="exact")
+
+    assert others(page) == [
+        [""],
+        ["<b>\u202e" + "n" * 35 + "… differs from path A"],
+        ["arguments differ from path A"],
+    ]
+    assert "&lt;b&gt;[U+202E]nnn" in html
+    assert "<b>\u202e" not in html
 
 
 def test_a_failing_trial_laid_over_shows_where_it_leaves(client: Client, cast: Cast) -> None:

@@ -110,6 +110,8 @@ class PathCell:
     kind: str = "write"  # read | write | handoff | message
     differs: bool = False  # the arguments differ among the trials of the group
     n_rejected: int = 0  # trials in which the tool rejected this attempt
+    n_not_rejected: int = 0  # the other trials of the group
+    other: str = ""  # "date differs from path A"
     leaves: bool = False  # the first step at which an overlaid trial is off every passing path
     step: int | None = None  # of the trial, where the cell is one of a single trial
 
@@ -120,7 +122,9 @@ class PathCell:
             return "cell m lv" if self.leaves else "cell m"
         marks = {"write": " w", "handoff": " h"}.get(self.kind, "")
         marks += " d" if self.differs else ""
+        marks += " o" if self.other else ""
         marks += " x" if self.n_rejected else ""
+        marks += " some" if self.n_rejected and self.n_not_rejected else ""
         marks += " lv" if self.leaves else ""
         return f"cell tool-c{self.colour}{marks}"
 
@@ -134,12 +138,19 @@ class PathCell:
             says.append({"read": "reads", "handoff": "hands over"}.get(self.kind, "writes"))
         if self.differs:
             says.append("arguments differ within this path")
+        if self.other:
+            says.append(self.other)
         if self.n_rejected:
-            many = "" if self.n_rejected == 1 else f" in {self.n_rejected} trials"
-            says.append(f"rejected by the tool{many}")
+            says.append(f"rejected by the tool{self._rejected_in}")
         if self.leaves:
             says.append("leaves the passing paths here")
         return ", ".join(says)
+
+    @property
+    def _rejected_in(self) -> str:
+        if self.n_not_rejected:
+            return f" in {self.n_rejected} of {self.n_rejected + self.n_not_rejected} trials"
+        return "" if self.n_rejected == 1 else f" in {self.n_rejected} trials"
 
 
 @dataclass(frozen=True, slots=True)
