@@ -103,14 +103,14 @@ class RuleForm(forms.Form):
     )
     same = forms.ChoiceField(
         required=False,
-        label="The same",
-        choices=[(SameTime.INSTANT.value, "instant"), (SameTime.DAY.value, "day")],
+        label="Same instant or same day",
+        choices=[(SameTime.INSTANT.value, "same instant"), (SameTime.DAY.value, "same day")],
     )
     zone = forms.CharField(
         required=False,
         max_length=100,
-        label="Day in the zone",
-        help_text='Such as "Europe/Berlin".',
+        label="Zone for the day, when day is chosen",
+        help_text='Such as "Europe/Berlin"; UTC when left empty.',
     )
     value = forms.CharField(
         required=False,

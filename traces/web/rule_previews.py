@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import counted, time_text
 from evalsite.common.shell import Crumb
-from traces.core.rule_changes import RuleChange, change_sentences
+from traces.core.rule_changes import RuleChange
 from traces.core.rule_effects import RulesEffect, parse_effect
 from traces.models import RulesPreview, WorkState
 from traces.permissions.rules import proposal_refusal
@@ -25,6 +25,7 @@ from traces.web.polling import polled
 from traces.web.rule_forms import ProposeForm, rule_text
 from traces.web.rule_rows import (
     SHOWN_CHANGES,
+    change_lines,
     change_of,
     effect_headline,
     effect_view,
@@ -58,7 +59,9 @@ def rules_propose(request: SystemRequest, preview: UUID) -> HttpResponse:
 
 
 def _stored(request: SystemRequest, identity: UUID) -> RulesPreview:
-    previews = RulesPreview.objects.select_related("system", "base__system", "by", "proposed_as")
+    previews = RulesPreview.objects.select_related(
+        "system", "base__system", "by", "proposed_as__decision"
+    )
     stored = previews.filter(system=request.access.system, uuid=identity).first()
     if stored is None:
         raise Http404("There is no such preview in this system.")
@@ -71,7 +74,7 @@ def _answer(
     access = request.access
     at = Addresses.of(access.system.slug)
     change = change_of(preview.change)
-    sentences = change_sentences(change, rules_in(preview.base))
+    lines = change_lines(change, rules_in(preview.base))
     effect = parse_effect(preview.result) if preview.result else None
     here = at.rules_preview(preview.uuid)
     may_propose = access.may(Act.CONTRIBUTE)
@@ -84,10 +87,10 @@ def _answer(
         sentence=f"A change of rules version {preview.base.number}, previewed by "
         f"{preview.by.printed_name} on {time_text(preview.asked_at)}. Nothing changes before "
         "somebody else approves it.",
-        changes=sentences[:SHOWN_CHANGES],
-        n_more_changes=max(0, len(sentences) - SHOWN_CHANGES),
+        changes=lines[:SHOWN_CHANGES],
+        n_more_changes=max(0, len(lines) - SHOWN_CHANGES),
         work=_work(preview, effect),
-        effect=effect_view(effect, at) if effect else None,
+        effect=effect_view(effect, change, at, is_past=_is_decided(preview)) if effect else None,
         poll_url=here if preview.is_open else "",
         refresh_url=here,
         form=form if not refusal or form.is_bound else None,
@@ -111,6 +114,11 @@ def _answer(
     status = 422 if form.is_bound else 200
     answer = render(request, "traces/rules_preview.html", {"page": page}, status=status)
     return polled(request, answer, is_moving=bool(page.poll_url))
+
+
+def _is_decided(preview: RulesPreview) -> bool:
+    """Whether somebody has decided on what was proposed of it."""
+    return preview.proposed_as is not None and hasattr(preview.proposed_as, "decision")
 
 
 def _heading(preview: RulesPreview, effect: RulesEffect | None) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from evalsite.common.formatting import counted, duration_text
@@ -27,6 +29,7 @@ from traces.web.levels import LEVEL_NAMES
 LISTED_CHANGES = 3
 SHOWN_CHANGES = 100
 LISTED_TASKS = 50
+SHOWN_REASON = 1_000  # characters of a rule's own reason
 _LEVEL_HELP = {
     PathLevel.EFFECTS: "committed writes, in order",
     PathLevel.READS_ANY_ORDER: "neighbouring reads in any order",
@@ -94,6 +97,23 @@ def listed_sentences(change: Json) -> tuple[str, ...]:
     return change_sentences(change_of(change), RuleSet())
 
 
+def change_lines(change: RuleChange, base: RuleSet) -> tuple[pages.ChangeLine, ...]:
+    """What a change does to a rule set, each new rule with the reason that was given with it."""
+    sentences = change_sentences(change, base)
+    n_put = len(change.put)
+    return (
+        *(
+            pages.ChangeLine(sentence, _bounded(rule.reason))
+            for sentence, rule in zip(sentences[:n_put], change.put, strict=True)
+        ),
+        *map(pages.ChangeLine, sentences[n_put:]),
+    )
+
+
+def _bounded(reason: str) -> str:
+    return reason if len(reason) <= SHOWN_REASON else f"{reason[: SHOWN_REASON - 1]}…"
+
+
 def change_of(document: Json) -> RuleChange:
     """A stored change. Raises ValueError where it is not whole."""
     change, findings = parse_change(document)
@@ -151,13 +171,17 @@ def work_facts(work: WorkRow) -> tuple[pages.Fact, ...]:
     return (pages.Fact("Worked out in", f"{took}: {many}{rate}"),)
 
 
-def effect_view(effect: RulesEffect, at: Addresses) -> pages.Effect:
-    """What a change does to the stored paths."""
+def effect_view(
+    effect: RulesEffect, change: RuleChange, at: Addresses, *, is_past: bool = False
+) -> pages.Effect:
+    """What a change does to the stored paths; in the past once somebody has decided on it."""
     shown = effect.tasks[:LISTED_TASKS]
     return pages.Effect(
         headline=effect_headline(effect),
+        nothing=_nothing(effect, change),
         words=f"{counted(effect.n_trials, 'passing trial')} of {counted(effect.n_tasks, 'task')}, "
         "all releases and versions together.",
+        is_past=is_past,
         levels=tuple(_level_rows(effect.levels)),
         tasks=tuple(_task_row(task, at) for task in shown),
         n_more_tasks=effect.n_tasks_changed - len(shown),
@@ -203,6 +227,20 @@ def effect_headline(effect: RulesEffect) -> str:
     )
 
 
+def _nothing(effect: RulesEffect, change: RuleChange) -> str:
+    """Why a change does nothing to the passing paths; "" where it does something."""
+    if effect.n_tasks_changed:
+        return ""
+    if not effect.n_trials:
+        return "No trial has passed yet, so there is no path to merge or split."
+    if not change.put:
+        return "No path merges or splits."
+    return (
+        "No path merges or splits. Where two values become equal, their paths still differ in "
+        "something else, belong to different tasks, or did not pass."
+    )
+
+
 def _level_rows(counts: Sequence[LevelCount]) -> Iterator[pages.LevelRow]:
     by_key = {(count.level, count.messages): count for count in counts}
     for level, help_ in _LEVEL_HELP.items():
@@ -228,9 +266,15 @@ def _task_row(task: TaskEffect, at: Addresses) -> pages.TaskEffectRow:
             task.task_id, address(at.task(task.uuid), {"level": PathLevel.EQUIVALENT.value})
         ),
         counts=", ".join(moved) or "with agent messages only",
-        regroupings=tuple(_regrouping_row(each) for each in task.examples),
+        regroupings=tuple(_regrouping_rows(task.examples)),
         n_more=task.n_regroupings - len(task.examples),
     )
+
+
+def _regrouping_rows(examples: Sequence[Regrouping]) -> Iterator[pages.RegroupingRow]:
+    """Examples in their order; those that read alike as one, with how many they are."""
+    for row, n in Counter(map(_regrouping_row, examples)).items():
+        yield row if n == 1 else replace(row, times="twice" if n == 2 else f"{n} times")
 
 
 def _regrouping_row(each: Regrouping) -> pages.RegroupingRow:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import time_text
 from evalsite.common.shell import Crumb
-from traces.core.rule_changes import change_sentences
+from traces.core.rule_changes import RuleChange
 from traces.core.rule_effects import parse_effect
 from traces.core.rule_words import rule_sentence
 from traces.core.rules import ArgumentRule, RuleSet
@@ -36,6 +36,7 @@ from traces.web.rule_forms import DecideForm, WithdrawForm
 from traces.web.rule_kinds import KIND_WORDS
 from traces.web.rule_rows import (
     SHOWN_CHANGES,
+    change_lines,
     change_of,
     effect_view,
     version_badge,
@@ -158,7 +159,8 @@ def _answer(
     at = Addresses.of(access.system.slug)
     here = at.rules_version(row.number)
     rules = rules_in(stored)
-    sentences = _sentences(row, stored)
+    change = RuleChange() if row.change is None else change_of(row.change)
+    lines = change_lines(change, rules_in(stored.based_on)) if stored.based_on else ()
     effect = parse_effect(found.preview.result) if found.preview and found.preview.result else None
     overtaken = overtaken_sentence(stored) if row.is_proposal else ""
     refusal, approve_refusal = _refusals(request, found)
@@ -177,10 +179,10 @@ def _answer(
         error=error,
         facts=_facts(row, at),
         reason=row.reason,
-        changes=sentences[:SHOWN_CHANGES],
-        n_more_changes=max(0, len(sentences) - SHOWN_CHANGES),
+        changes=lines[:SHOWN_CHANGES],
+        n_more_changes=max(0, len(lines) - SHOWN_CHANGES),
         work=version_work(row, at, why_not=access.refusal(Act.RECOMPUTE)),
-        effect=effect_view(effect, at) if effect else None,
+        effect=effect_view(effect, change, at, is_past=row.outcome is not None) if effect else None,
         effect_words=_effect_words(row),
         rules=tuple(map(_rule_words, rules.rules[:SHOWN_RULES])),
         n_more_rules=max(0, len(rules.rules) - SHOWN_RULES),
@@ -202,12 +204,6 @@ def _answer(
     status = 422 if error or decide or withdraw else 200
     answer = render(request, "traces/rules_version.html", {"page": page}, status=status)
     return polled(request, answer, is_moving=bool(page.poll_url))
-
-
-def _sentences(row: VersionRow, stored: RulesVersion) -> tuple[str, ...]:
-    if row.change is None or stored.based_on is None:
-        return ()
-    return change_sentences(change_of(row.change), rules_in(stored.based_on))
 
 
 def _refusals(request: SystemRequest, found: _Found) -> tuple[str, str]:

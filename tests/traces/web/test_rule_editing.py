@@ -118,6 +118,9 @@ def test_two_values_bring_the_kinds_that_make_them_equal_first(
         ("ignore", "2 values, not compared", False),
     ]
     assert len(page.kinds) == len(RuleKind) - 3
+    shown = client.get(form_url(cast.system), {"tool": "calculate"}).content.decode()
+    assert "(optional)" not in shown
+    assert "Same instant or same day" in shown
     assert page.form["groups"].value() == '"2 * 600" = "1200"'
     assert (page.left, page.right) == ('"2 * 600"', '"1200"')
     assert [json.loads(o.value) for o in page.arguments if o.is_selected] == ["expression"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ from traces.models import (
 from traces.services.people import set_member
 from traces.services.rules import start_preview, stop_work, withdraw_rules
 from traces.web.addresses import Addresses
+from traces.web.pages import ChangeLine
 from traces.web.rule_rows import effect_headline, effect_view
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +96,12 @@ def test_a_preview_says_what_the_pages_will_show(client: Client, cast: Cast) -> 
 
     assert page.heading == "7 paths become 4 in 1 task at Equivalent"
     assert page.changes == (
-        "New rule: calculate.expression: expressions with the same value are equal.",
+        ChangeLine(
+            "New rule: calculate.expression: expressions with the same value are equal.",
+            "Spellings of one sum.",
+        ),
     )
+    assert (page.effect.nothing, page.effect.is_past) == ("", False)
     assert page.effect.words == "10 passing trials of 1 task, all releases and versions together."
     assert [(row.level, row.n_before, row.n_after, row.difference) for row in page.effect.levels][
         2
@@ -119,7 +125,8 @@ def test_a_preview_says_what_the_pages_will_show(client: Client, cast: Cast) -> 
     assert recompute(version.pk)
     after = visit(client, cast.viewer, f"{root(cast.system)}tasks/", level="equivalent")
     assert [row.n_paths for row in after.rows] == [4]
-    assert visit(client, cast.viewer, version_url(cast.system, 2)).effect == page.effect
+    shown = visit(client, cast.viewer, version_url(cast.system, 2)).effect
+    assert shown == replace(page.effect, is_past=True)
 
 
 def test_a_preview_that_waits_shows_how_far_it_is(client: Client, cast: Cast) -> None:
@@ -310,7 +317,7 @@ def test_a_long_effect_is_cut_and_says_so() -> None:
     many = effect_of(*SAME, tasks=300, listed=200)
     task = TaskEffect("t", uuid.UUID(int=1), many.tasks[0].levels, 9, (regrouping,))
     view = effect_view(
-        RulesEffect(many.levels, 10, 5, 300, (task, *many.tasks[1:])), Addresses("/systems/a/")
+        RulesEffect(many.levels, 10, 5, 300, (task, *many.tasks[1:])), ADD, Addresses("/systems/a/")
     )
     row = view.tasks[0]
 
@@ -318,6 +325,53 @@ def test_a_long_effect_is_cut_and_says_so() -> None:
     assert (row.counts, row.n_more) == ("with agent messages only", 8)
     assert row.regroupings[0].words == "15 paths become 1"
     assert row.regroupings[0].trials == f"{' + '.join(['2'] * 12)} + … → 30"
+
+
+@pytest.mark.parametrize(("n", "times"), [(1, ""), (2, "twice"), (3, "3 times")])
+def test_examples_that_read_alike_are_one(n: int, times: str) -> None:
+    pair = Regrouping(PathLevel.EQUIVALENT, 2, 1, (1, 1), (2,), 2, ("a.b: 2 spellings",))
+    other = Regrouping(PathLevel.EQUIVALENT, 2, 1, (1, 1), (2,), 2, ())
+    levels = effect_of(*SAME).levels
+    task = TaskEffect("t", uuid.UUID(int=1), levels, n + 4, (pair, other, *(pair,) * (n - 1)))
+    view = effect_view(RulesEffect(levels, 10, 5, 1, (task,)), ADD, Addresses("/systems/a/"))
+    row = view.tasks[0]
+
+    assert [(each.words, each.sentences, each.times) for each in row.regroupings] == [
+        ("2 paths become 1", pair.sentences, times),
+        ("2 paths become 1", (), ""),
+    ]
+    assert row.n_more == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "n_trials", "words"),
+    [
+        (ADD, 10, "No path merges or splits. Where two values become equal, their paths still "),
+        (KIND, 10, "No path merges or splits."),
+        (ADD, 0, "No trial has passed yet, so there is no path to merge or split."),
+    ],
+    ids=["rule", "kind", "none-passed"],
+)
+def test_a_change_without_effect_says_why(change: RuleChange, n_trials: int, words: str) -> None:
+    effect = RulesEffect(effect_of(*SAME).levels, n_trials, min(n_trials, 5), 0, ())
+    nothing = effect_view(effect, change, Addresses("/systems/a/")).nothing
+    assert nothing.startswith(words)
+    assert (nothing == words) == (change is KIND or not n_trials)
+
+
+def test_two_values_whose_paths_differ_otherwise_merge_nothing(client: Client, cast: Cast) -> None:
+    calls = ("calculate", {"expression": "1200"}), ("calculate", {"expression": "2 * 600"})
+    ingest(
+        cast.system,
+        [record("t1", 0, calls=[calls[0]]), record("t1", 1, calls=[calls[1], calls[0]])],
+    )
+    preview = previewed(cast)
+    page = visit(client, cast.engineer, preview_url(preview))
+    shown = client.get(preview_url(preview)).content.decode()
+
+    assert page.heading == "No passing path changes"
+    assert page.effect.nothing in shown
+    assert "their paths still differ in something else" in shown
 
 
 # Versions
@@ -561,6 +615,37 @@ def test_stopped_work_that_was_overtaken_is_not_taken_up(client: Client, cast: C
     )
 
 
+def test_a_long_reason_of_a_rule_is_cut(client: Client, cast: Cast) -> None:
+    long = ArgumentRule("a", "b", Ignore(), "<b>" + "x" * 3_000, "ada")
+    proposed(cast, RuleChange(put=(SUM, long), kinds=KIND.kinds))
+    page = visit(client, cast.reviewer, version_url(cast.system, 2))
+    shown = client.get(version_url(cast.system, 2)).content.decode()
+
+    assert [line.reason for line in page.changes] == [
+        "Spellings of one sum.",
+        f"<b>{'x' * 996}…",
+        "",
+    ]
+    assert shown.count("The rule's own reason:") == 2
+    assert "&lt;b&gt;xxx" in shown
+
+
+def test_the_effect_is_told_in_the_past_once_it_is_decided(client: Client, cast: Cast) -> None:
+    ingest(cast.system, article())
+    preview = previewed(cast)
+    client.force_login(cast.engineer)
+    client.post(f"{preview_url(preview)}propose", {"reason": "One sum."})
+    pages = (version_url(cast.system, 2), preview_url(preview))
+    columns = '<th scope="col" class="num">{}</th><th scope="col" class="num">{}</th>'
+    for url in pages:
+        assert columns.format("Now", "Then") in client.get(url).content.decode()
+
+    client.force_login(cast.reviewer)
+    client.post(version_url(cast.system, 2, "decide"), {"outcome": "approved", "reason": "Yes."})
+    for url in pages:
+        assert columns.format("Before", "After") in client.get(url).content.decode()
+
+
 def test_a_version_shows_all_its_rules_and_kinds(client: Client, cast: Cast) -> None:
     rule = ArgumentRule("a", "b", Ignore(), "r", "x", "t1")
     in_force(cast, RuleChange(put=(SUM, rule), kinds=(("a", ToolKind.READ), ("b", ToolKind.READ))))
@@ -637,5 +722,7 @@ def test_dropping_a_rule_brings_the_old_counts_back(client: Client, cast: Cast) 
 
     assert page.heading == "4 paths become 7 in 1 task at Equivalent"
     assert page.changes == (
-        "No longer a rule: calculate.expression: expressions with the same value are equal.",
+        ChangeLine(
+            "No longer a rule: calculate.expression: expressions with the same value are equal."
+        ),
     )

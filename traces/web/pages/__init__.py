@@ -49,6 +49,7 @@ from traces.web.pages.releases import (
     ReleaseComparison,
 )
 from traces.web.pages.rules import (
+    ChangeLine,
     Effect,
     KindChoice,
     LevelRow,
@@ -132,6 +133,7 @@ __all__ = [
     "BranchRow",
     "BranchTrial",
     "Change",
+    "ChangeLine",
     "Chart",
     "Column",
     "ComparePage",

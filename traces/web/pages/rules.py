@@ -220,6 +220,14 @@ class LevelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """One part of a change."""
+
+    sentence: str
+    reason: str = ""  # that was given with the rule; "" for what has none
+
+
+@dataclass(frozen=True, slots=True)
 class RegroupingRow:
     """Paths of a task that become other paths."""
 
@@ -227,6 +235,7 @@ class RegroupingRow:
     level: str  # "Equivalent"
     trials: str  # of each path: "5 + 2 + 1 + 1 → 9"
     sentences: tuple[str, ...]
+    times: str = ""  # how many that read alike are shown as this one: "twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +253,9 @@ class Effect:
     """What a change does to the stored paths."""
 
     headline: str
+    nothing: str  # why no path changes; "" where some do
     words: str
+    is_past: bool  # somebody has decided on the change
     levels: tuple[LevelRow, ...]
     tasks: tuple[TaskEffectRow, ...]
     n_more_tasks: int
@@ -258,7 +269,7 @@ class RulesPreviewPage:
     crumbs: tuple[Crumb, ...]
     heading: str
     sentence: str
-    changes: tuple[str, ...]
+    changes: tuple[ChangeLine, ...]
     n_more_changes: int
     work: Work | None  # while it is worked out, or where that failed
     effect: Effect | None
@@ -289,7 +300,7 @@ class RulesVersionPage:
     error: str
     facts: tuple[Fact, ...]
     reason: str
-    changes: tuple[str, ...]
+    changes: tuple[ChangeLine, ...]
     n_more_changes: int
     work: Work | None
     effect: Effect | None
