@@ -225,7 +225,7 @@ def test_the_form_says_before_what_the_service_says_after(client: Client, cast: 
         ("exact", True, True),
     ]
     assert not any(c.is_selected for c in flagged.levels)
-    body = client.get(path, {"trial": trial.uuid}).content.decode()
+    body = client.get(path, {"trial": str(trial.uuid)}).content.decode()
     assert 'value="sequence" required disabled>' in body
     assert 'value="equivalent" required>' in body
     assert 'type="submit" disabled' not in body
@@ -241,7 +241,7 @@ def test_a_reason_against_every_level_is_said_once(client: Client, cast: Cast) -
         flag(cast, str(n), "again")
     trial, path = trial_of(cast.system), accept_path(cast.system)
     page = visit(client, cast.engineer, path, trial=str(trial.uuid))
-    body = client.get(path, {"trial": trial.uuid}).content.decode()
+    body = client.get(path, {"trial": str(trial.uuid)}).content.decode()
     sentence = (
         "8 passing trials on this path carry an open flag. "
         "The path can be accepted once every flag on it is closed."
