@@ -36,6 +36,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return standard_server_error(request)
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400, without a look at the body: reading it may be what went wrong."""
+    return render(request, "400.html", status=400)
+
+
 @csrf_exempt  # the browser itself sends the report, without a token; nothing is stored
 @require_POST
 @public

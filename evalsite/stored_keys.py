@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from traces.core.paths import PATHS_VERSION
 from traces.models import RulesVersion
@@ -30,13 +31,9 @@ class Keyless(NamedTuple):
     wanted: WantedKeys
 
 
-# A trajectory that cannot be compared belongs to one trial, whose mark is in its keys.
 _TRAJECTORIES = """
-SELECT j.id, k.task_id, length(j.outcomes), t.digest, t.run_id, t.label, t.attempt
-FROM traces_trajectory j
-JOIN traces_task k ON k.id = j.task_id
-LEFT JOIN traces_trial t
-    ON NOT j.is_comparable AND t.task_id = j.task_id AND t.trajectory_id = j.id
+SELECT j.id, j.task_id, k.task_id, length(j.outcomes), j.is_comparable
+FROM traces_trajectory j JOIN traces_task k ON k.id = j.task_id
 WHERE k.system_id = %s AND {where} ORDER BY j.id LIMIT %s
 """
 _AFTER = _TRAJECTORIES.format(where="j.id > %s")
@@ -44,6 +41,12 @@ _WITHOUT = _TRAJECTORIES.format(
     where="NOT EXISTS (SELECT 1 FROM traces_trajectorypaths p WHERE p.trajectory_id = j.id"
     " AND p.rules_id = %s AND p.algorithm = %s)"
 )
+# A trajectory that cannot be compared belongs to one trial, whose mark is in its keys. The trials
+# of its task are read once a batch: there is no index by trajectory.
+_MARKS = """
+SELECT trajectory_id, digest, run_id, label, attempt FROM traces_trial
+WHERE task_id = ANY(%s) AND trajectory_id = ANY(%s)
+"""
 
 
 def trajectories_after(system_id: int, after: int) -> list[Keyless]:
@@ -57,17 +60,25 @@ def trajectories_without_keys(system_id: int, rules_id: int) -> list[Keyless]:
 
 
 def _rows(sql: str, parameters: list[int]) -> list[Keyless]:
-    rows: list[Keyless] = []
     n_steps = 0
+    found: list[tuple[int, str]] = []
+    own_of: dict[int, int] = {}  # the task of each trajectory that cannot be compared
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        for pk, task_id, length, digest, *trial in cursor.fetchall():
+        for pk, task_pk, task_id, length, is_comparable in cursor.fetchall():
             n_steps += length
-            if rows and n_steps > MOST_STEPS:
+            if found and n_steps > MOST_STEPS:
                 break
-            own = own_mark(digest.bytes, *trial) if digest else b""
-            rows.append(Keyless(pk, WantedKeys(task_id, own)))
-    return rows
+            found.append((pk, task_id))
+            if not is_comparable:
+                own_of[pk] = task_pk
+        marks = _marks(cursor, own_of) if own_of else {}
+    return [Keyless(pk, WantedKeys(task_id, marks.get(pk, b""))) for pk, task_id in found]
+
+
+def _marks(cursor: CursorWrapper, tasks: dict[int, int]) -> dict[int, bytes]:
+    cursor.execute(_MARKS, [list(set(tasks.values())), list(tasks)])
+    return {pk: own_mark(digest.bytes, *trial) for pk, digest, *trial in cursor.fetchall()}
 
 
 class KeyMaker:

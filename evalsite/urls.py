@@ -22,4 +22,5 @@ urlpatterns = [
     path("api/docs", docs, name="api-docs"),
 ]
 
+handler400 = "evalsite.errors.bad_request"
 handler500 = "evalsite.errors.server_error"

@@ -101,6 +101,17 @@ def test_a_report_by_get_is_refused(client: Client) -> None:
     assert client.get("/csp-report").status_code == 405
 
 
+def test_a_form_in_a_charset_that_django_does_not_read_is_refused() -> None:
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.get("/sign-in/")  # gives the cookie, without which the body is not looked at
+    answer = client.post(
+        "/sign-in/", b"a=b", content_type="application/x-www-form-urlencoded; charset=utf-16"
+    )
+
+    assert answer.status_code == 400
+    assert "This request could not be read" in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [

@@ -12,6 +12,7 @@ Kinds with terms of their own: `round_to` has "step" (a number, or text that is 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -46,6 +47,7 @@ DEEPEST_ARGUMENT = 64
 SMALLEST_STEP = Decimal("1e-12")
 LARGEST_STEP = Decimal("1e12")
 _STEP_DIGITS = 30
+_PLAIN_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?|\.[0-9]+", re.ASCII)
 
 _DOCUMENT_FIELDS = frozenset({"rules", "tools", "rejection"})
 _COMMON_FIELDS = frozenset({"tool", "argument", "kind", "reason", "author", "task"})
@@ -263,6 +265,8 @@ def _step_of(value: Json, place: str) -> Decimal:
         if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
             raise InvalidOperation
         step = Decimal(value) if isinstance(value, str) else decimal_of(value)
+        if isinstance(value, str) and not _PLAIN_NUMBER.fullmatch(value):
+            raise InvalidOperation
         if not SMALLEST_STEP <= step <= LARGEST_STEP or len(step.as_tuple().digits) > _STEP_DIGITS:
             raise InvalidOperation
     except InvalidOperation:

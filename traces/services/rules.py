@@ -20,7 +20,7 @@ from traces.core.rule_changes import (
     changed,
     parse_change,
 )
-from traces.core.rule_documents import parse_rule_set, rule_set_document
+from traces.core.rule_documents import parse_rule_set, rule_data, rule_set_document
 from traces.core.text_marks import clean_text
 from traces.core.values import Json, JsonObject
 from traces.models import (
@@ -31,6 +31,7 @@ from traces.models import (
     RulesSuggestions,
     RulesVersion,
     System,
+    Task,
     User,
     WorkState,
 )
@@ -49,6 +50,7 @@ from traces.selectors.rules import newest_approved, rules_in, shown_rules
 log = logging.getLogger("evalsite.rules")
 
 LONGEST_REASON = 4_000  # characters
+LONGEST_RULE = 64_000  # characters of one rule as JSON text
 
 
 class RulesError(Exception):
@@ -60,6 +62,7 @@ def start_preview(system: System, change: RuleChange, *, by: User, now: datetime
     """A draft of a change on the newest approved version; a worker finds out what it would do."""
     _lock(system)
     _refuse(draft_refusal(system, by), system, by)
+    _check_size(system, change)
     base = newest_approved(system)
     try:
         rules = changed(rules_in(base), change)
@@ -80,6 +83,19 @@ def start_preview(system: System, change: RuleChange, *, by: User, now: datetime
     )
     _note("rules preview asked for", system, by, preview=str(preview.uuid), base=base.number)
     return preview
+
+
+def _check_size(system: System, change: RuleChange) -> None:
+    """Refuse rules that no page could show, and rules for tasks that there are not."""
+    for rule in change.put:
+        if len(rule.reason) > LONGEST_REASON:
+            raise RulesError(f"A reason has at most {LONGEST_REASON:,} characters.")
+        if len(canonical_text(rule_data(rule))) > LONGEST_RULE:
+            raise RulesError(f"A rule has at most {LONGEST_RULE:,} characters, values included.")
+    named = {rule.task_id for rule in change.put if rule.task_id is not None}
+    known = Task.objects.filter(system=system, task_id__in=named).values_list("task_id", flat=True)
+    if missing := sorted(named - set(known)):
+        raise RulesError(f"There is no task {missing[0]!r} in this system.")
 
 
 def preview_again(made: RulesVersion | RulesPreview, *, by: User, now: datetime) -> RulesPreview:

@@ -107,6 +107,8 @@ def test_an_empty_document_is_the_rule_set_without_rules() -> None:
         (rule(kind="round_to", step=0), "bad-step", "r.step"),
         (rule(kind="round_to", step=-1), "bad-step", "r.step"),
         (rule(kind="round_to", step="a cent"), "bad-step", "r.step"),
+        (rule(kind="round_to", step="\u0661"), "bad-step", "r.step"),
+        (rule(kind="round_to", step="1_0"), "bad-step", "r.step"),
         (rule(kind="round_to", step="NaN"), "bad-step", "r.step"),
         (rule(kind="round_to", step="Infinity"), "bad-step", "r.step"),
         (rule(kind="round_to", step="1e13"), "bad-step", "r.step"),

@@ -106,6 +106,21 @@ def test_a_preview_is_a_draft_of_the_change_on_the_newest_approved_version(cast:
             id="nul-in-value",
         ),
         pytest.param(
+            RuleChange(put=(replace(RULE, reason="x" * 4_001),)),
+            "A reason has at most 4,000 characters.",
+            id="long-reason",
+        ),
+        pytest.param(
+            RuleChange(put=(replace(RULE, tool="x" * 70_000),)),
+            "A rule has at most 64,000 characters, values included.",
+            id="long-rule",
+        ),
+        pytest.param(
+            RuleChange(put=(replace(RULE, task_id="nope"),)),
+            "There is no task 'nope' in this system.",
+            id="unknown-task",
+        ),
+        pytest.param(
             RuleChange(kinds=(("half \ud800", ToolKind.READ),)),
             "A rule holds no NUL and no half of a character pair.",
             id="half-a-pair-in-name",
