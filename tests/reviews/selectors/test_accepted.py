@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from reviews.models import Flag, FlagCode
+from reviews.models import Flag, FlagClosing, FlagCode
 from reviews.selectors.accepted import (
     candidate_of,
     flagged_on_path,
@@ -247,6 +248,35 @@ def test_a_candidate_says_what_each_level_would_cover(releases: Cast) -> None:
         task.pk, system.shown_rules_id, path_key="sequence", key=found.keys["sequence"]
     )
     assert [n for _, n in members] == [3, 1, 1]
+
+
+def test_trials_that_keep_a_path_back_pass_with_an_open_flag(releases: Cast) -> None:
+    system, task = releases.system, task_of(releases.system)
+    flags = [
+        Flag.objects.create(
+            system=system,
+            trial=trial_of(system, label, release=name),
+            code=FlagCode.CITED_STEP_MISSING.value,
+            key=uuid.uuid4(),
+            reason="look",
+            raised_at=timezone.now(),
+        )
+        for name, label in (("1.0", "1"), ("1.0", "0"), ("1.0", "0"), ("2.0", "1"), ("2.0", "2"))
+    ]
+    FlagClosing.objects.create(
+        flag=flags[0], reason="Fine.", by=releases.reviewer, closed_at=timezone.now()
+    )
+    found = candidate_of(task, system, trial_of(system).uuid)
+    assert found is not None
+
+    def kept_back(level: PathLevel) -> list[tuple[str, str]]:
+        key = found.keys[level.value]
+        trials = flagged_on_path(task.pk, system.shown_rules_id, path_key=level.value, key=key)
+        assert len(trials) == found.path(level, messages=False).facts.n_flagged
+        return [(trial.release_name, trial.label) for trial in trials]
+
+    assert kept_back(PathLevel.SEQUENCE) == [("2.0", "1"), ("1.0", "0")]
+    assert kept_back(PathLevel.EXACT) == [("1.0", "0")]
 
 
 @pytest.mark.parametrize("query", ["standings", "members", "flagged"])
