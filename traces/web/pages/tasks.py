@@ -120,7 +120,7 @@ class AlignedView:
     tools: tuple[ToolKey, ...] = ()
     more: Link | None = None  # to the rest, when not all paths are drawn
     note: str = ""  # such as: cut after 200 steps
-    compares_arguments: bool = False  # cells say where their arguments are those of no path above
+    compares_arguments: bool = False  # cells say where arguments differ from a path above
 
 
 @dataclass(frozen=True, slots=True)
