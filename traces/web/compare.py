@@ -65,6 +65,10 @@ MOST_PATHS = 500
 LISTED_PATHS = 40
 LISTED_TRIALS = 60
 _LONGEST_VALUE = 300
+_FORM_NOTES = {
+    ArgumentsForm.ABSENT: "The arguments were not recorded.",
+    ArgumentsForm.INVALID: "Not JSON: kept as it came.",
+}
 _MOST_ARGUMENTS = 40
 _MOST_RULES = 3  # links for one argument that differs in several places
 _LONGEST_CARRIED = 1_500  # characters of two values in an address
@@ -354,7 +358,7 @@ def _step(
     if isinstance(step, TrajectoryMessage):
         return pages.ComparedStep("", 0, "message", href=href, step=step.step)
     look = looks[step.name]
-    note = "The arguments were not recorded." if step.form is ArgumentsForm.ABSENT else ""
+    note = _FORM_NOTES.get(step.form, "")
     if not pair.are_all_listed:
         note = "More arguments differ than are marked."
     return pages.ComparedStep(

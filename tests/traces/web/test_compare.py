@@ -162,6 +162,14 @@ def test_odd_arguments_are_compared_whole(client: Client, cast: Cast) -> None:
         [("a", "1", False), ("b", "absent", True)],
     ]
     assert shown("2", "3")[0] == []
+    notes = visit(
+        client, cast.viewer, compare_path(cast.system), side=[trial_hex("0"), trial_hex("2")]
+    )
+    row = notes.stretches[0].rows[0]
+    assert (row.left.note, row.right.note) == (
+        "Not JSON: kept as it came.",
+        "The arguments were not recorded.",
+    )
 
 
 @pytest.mark.parametrize("side", [[str(uuid.uuid4())], ["00" * 16, "11" * 16]])
