@@ -138,7 +138,7 @@ def test_the_menu_counts_the_proposals_that_wait(client: Client, cast: Cast) -> 
     assert rules_item() == (None, "")
     version = proposed(cast, ADD)
     assert rules_item() == (1, "proposal waits for a decision")
-    proposed(cast, RuleChange(put=(NOISE,)))
+    proposed(cast, RuleChange(kinds=(("calculate", ToolKind.READ),)))
     assert rules_item() == (2, "proposals wait for a decision")
     shown = client.get(f"{root(cast.system)}uploads/").content.decode()
     assert '2<span class="visually-hidden"> proposals wait for a decision</span>' in shown
