@@ -29,7 +29,7 @@ class Act(StrEnum):
     FLAG = "flag"
     CONTRIBUTE = "contribute"  # upload evidence, declare runs, propose, accept paths
     APPROVE = "approve"  # a contract or rules version that somebody else proposed
-    RECOMPUTE = "recompute"  # stop or restart background work on rules
+    RECOMPUTE = "recompute"  # stop or restart work on rules, take a proposal of one's own back
     REVIEW = "review"
     OWN = "own"
 

@@ -248,7 +248,7 @@ def test_neither_engineer_nor_viewer_decides_on_rules(
     assert "Only a reviewer or an owner of this system decides" in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", ["rules-work", "rules-suggest"])
+@pytest.mark.parametrize("name", ["rules-work", "rules-suggest", "rules-withdraw"])
 def test_a_viewer_does_not_move_background_work(
     name: str, client: Client, cast: Cast, world: World
 ) -> None:

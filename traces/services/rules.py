@@ -31,7 +31,6 @@ from traces.models import (
     RulesSuggestions,
     RulesVersion,
     System,
-    Task,
     User,
     WorkState,
 )
@@ -62,7 +61,7 @@ def start_preview(system: System, change: RuleChange, *, by: User, now: datetime
     """A draft of a change on the newest approved version; a worker finds out what it would do."""
     _lock(system)
     _refuse(draft_refusal(system, by), system, by)
-    _check_size(system, change)
+    _check_size(change)
     base = newest_approved(system)
     try:
         rules = changed(rules_in(base), change)
@@ -85,17 +84,13 @@ def start_preview(system: System, change: RuleChange, *, by: User, now: datetime
     return preview
 
 
-def _check_size(system: System, change: RuleChange) -> None:
-    """Refuse rules that no page could show, and rules for tasks that there are not."""
+def _check_size(change: RuleChange) -> None:
+    """Refuse rules that no page could show."""
     for rule in change.put:
         if len(rule.reason) > LONGEST_REASON:
             raise RulesError(f"A reason has at most {LONGEST_REASON:,} characters.")
         if len(canonical_text(rule_data(rule))) > LONGEST_RULE:
             raise RulesError(f"A rule has at most {LONGEST_RULE:,} characters, values included.")
-    named = {rule.task_id for rule in change.put if rule.task_id is not None}
-    known = Task.objects.filter(system=system, task_id__in=named).values_list("task_id", flat=True)
-    if missing := sorted(named - set(known)):
-        raise RulesError(f"There is no task {missing[0]!r} in this system.")
 
 
 def preview_again(made: RulesVersion | RulesPreview, *, by: User, now: datetime) -> RulesPreview:

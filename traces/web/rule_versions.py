@@ -89,7 +89,7 @@ def rules_decide(request: SystemRequest, number: int) -> HttpResponse:
 
 
 @require_POST
-@in_system(Act.CONTRIBUTE)
+@in_system(Act.RECOMPUTE)
 def rules_withdraw(request: SystemRequest, number: int) -> HttpResponse:
     """Withdraw a proposal of one's own."""
     found = _found(request, number)
@@ -194,7 +194,7 @@ def _answer(
         decide_refusal=refusal,
         approve_refusal=approve_refusal,
         withdraw=(withdraw or WithdrawForm())
-        if may_propose and not withdrawal_refusal(stored, access.user)
+        if access.may(Act.RECOMPUTE) and not withdrawal_refusal(stored, access.user)
         else None,
         withdraw_url=f"{here}withdraw",
         form_action=at.rule_form,

@@ -116,11 +116,6 @@ def test_a_preview_is_a_draft_of_the_change_on_the_newest_approved_version(cast:
             id="long-rule",
         ),
         pytest.param(
-            RuleChange(put=(replace(RULE, task_id="nope"),)),
-            "There is no task 'nope' in this system.",
-            id="unknown-task",
-        ),
-        pytest.param(
             RuleChange(kinds=(("half \ud800", ToolKind.READ),)),
             "A rule holds no NUL and no half of a character pair.",
             id="half-a-pair-in-name",
