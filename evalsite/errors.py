@@ -36,7 +36,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return standard_server_error(request)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - by name
     """400, without a look at the body: reading it may be what went wrong."""
     return render(request, "400.html", status=400)
 
