@@ -27,7 +27,7 @@ _COARSER_STEPS = tuple(map(Decimal, ("0.001", "0.01", "0.1", "1")))
 
 
 def fitting_terms(left: str | None, right: str | None) -> tuple[RuleTerms, ...]:
-    """Terms under which two values are equal, the narrowest first, one for each kind.
+    """Terms under which two values are equal, the most usual first, one for each kind.
 
     Values are canonical texts; None: the argument is absent. Declaring the two equal and not
     comparing at all always fit, and come last. Two values that are equal need no rule.
