@@ -89,3 +89,12 @@ def test_a_rule_is_made_and_a_path_accepted_and_the_next_release_measured_by_it(
     expect(rows).to_have_count(2)
     expect(rows.filter(has_text="accepted")).to_have_count(1)
     expect(rows.filter(has_text="new in 2.0")).to_have_count(1)
+
+
+def test_the_views_of_a_task_lead_to_each_other(open_page: Opener) -> None:
+    task = Task.objects.get(system__slug=PATHS, task_id="bags")
+    page = open_page(reverse("task-detail", kwargs={"slug": PATHS, "task": task.uuid}))
+    current = page.locator(".tabs a[aria-current]")
+    for view in ("Diagnostics", "Paths", "Tree", "Diagnostics", "Accepted paths", "Tree", "Paths"):
+        page.locator(".tabs").get_by_role("link", name=view, exact=True).click()
+        expect(current).to_have_text(view)
