@@ -48,3 +48,11 @@ def uploads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uploads")
     settings.EVALSITE_UPLOADS = folder
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _forget_rows_of_other_tests() -> None:
+    """Each test may see another database, whose rows have the ids of the one before."""
+    from evalsite.common.remembering import forget_rows
+
+    forget_rows()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from evalsite.common.remembering import remembered
 from traces.core.alignment import align
 from traces.core.canonical import canonical_text, value_of_text
 from traces.core.paths import MESSAGE_LABEL, PathLevel, call_texts
@@ -90,7 +90,7 @@ class PathLayout:
     cut_at: int | None  # steps, where a path is longer than what is shown
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def path_layout(
     paths: tuple[PathMembers, ...],
     overlaid: tuple[PathMembers, ...],

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.db import connection
 
 from evalsite.common import blobs
+from evalsite.common.remembering import remembered
 from traces.core.canonical import value_of_text
 from traces.core.trajectory import (
     ArgumentsForm,
@@ -122,7 +122,7 @@ def trajectory_with_steps(
     )
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def agent_step_numbers(trial_pk: int) -> tuple[int, ...]:
     """The step numbers of a trial's agent messages, in order."""
     chunks = (

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from evalsite.common import blobs
+from evalsite.common.remembering import remembered
 from traces.core.differences import StateDifferences, state_differences
 from traces.core.rules import RejectionSettings
 from traces.core.shown_json import shown_json
@@ -159,7 +159,7 @@ class RecordFacts:
     fault: str  # JSON text, "" without one
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def record_facts(trial_pk: int) -> RecordFacts:
     """The trial's record, in one query."""
     row = TrialRecord.objects.get(pk=trial_pk)
@@ -230,7 +230,7 @@ class TranscriptPage:
     next: int | None
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def page_places(trial_pk: int) -> tuple[int, ...]:
     """The first step of each page of a transcript, which never changes; in one query."""
     rows = TranscriptChunk.objects.filter(trial_id=trial_pk).order_by("first_step")

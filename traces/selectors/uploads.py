@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from uuid import UUID
 
 from django.db import connection
 
+from evalsite.common.remembering import remembered
 from traces.models import Trial
 
 PAGE_UPLOADS = 50
@@ -197,7 +197,7 @@ def trials_of_lines(upload_pk: int, numbers: Iterable[int]) -> dict[int, UUID]:
     return dict(rows.order_by("pk").values_list("line", "uuid"))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def landed_for_good(upload_pk: int, *, most: int) -> tuple[Landed, ...]:
     """As `landed_of`, for an upload that is read to its end: its trials never change."""
     return landed_of(upload_pk, most=most)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
 
 from django.conf import settings
 
+from evalsite.common.remembering import remembered
 from traces.core.rules import RuleSet
 from traces.core.shown_json import shown_json
 from traces.core.text_marks import clean_text, count_marks
@@ -262,7 +262,7 @@ class ShownTranscript:
     next: int | None
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def shown_transcript(
     trial_pk: int,
     at: int,
