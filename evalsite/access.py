@@ -29,8 +29,9 @@ class Act(StrEnum):
     FLAG = "flag"
     CONTRIBUTE = "contribute"  # upload evidence, declare runs, propose, accept paths
     APPROVE = "approve"  # a contract or rules version that somebody else proposed
-    RECOMPUTE = "recompute"  # stop or restart work on rules, take a proposal of one's own back
-    REVIEW = "review"
+    RECOMPUTE = "recompute"  # stop or restart work, take a proposal of one's own back
+    WORK = "work"  # on cases: assign, set a date, set aside, ask for a rerun
+    REVIEW = "review"  # give verdicts, mark checks
     OWN = "own"
 
 
@@ -41,16 +42,19 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.CONTRIBUTE: frozenset({Role.ENGINEER}),
     Act.APPROVE: frozenset({Role.REVIEWER, Role.OWNER}),
     Act.RECOMPUTE: frozenset({Role.ENGINEER, Role.REVIEWER, Role.OWNER}),
+    Act.WORK: frozenset({Role.ENGINEER, Role.REVIEWER, Role.OWNER}),
     Act.REVIEW: frozenset({Role.REVIEWER}),
     Act.OWN: frozenset({Role.OWNER}),
 }
 _REFUSALS = {
     Act.CONTRIBUTE: "Only an engineer of this system uploads evidence, declares runs, proposes "
-    "rules and accepts paths. "
+    "tasks, contracts and rules, and accepts paths. "
     "The site's operator makes a person one: manage.py member SYSTEM USERNAME engineer.",
-    Act.APPROVE: "Only a reviewer or an owner of this system decides on proposed rules.",
-    Act.RECOMPUTE: "A viewer does not stop or restart work on rules.",
-    Act.REVIEW: "Only a reviewer of this system does that.",
+    Act.APPROVE: "Only a reviewer or an owner of this system decides on proposed rules and "
+    "contracts.",
+    Act.RECOMPUTE: "A viewer does not stop or restart work on rules and contracts.",
+    Act.WORK: "A viewer does not work on cases; comment on one instead.",
+    Act.REVIEW: "Only a reviewer of this system gives verdicts and marks checks.",
     Act.OWN: "Only an owner of this system does that.",
 }
 

@@ -17,6 +17,7 @@ WHY = {
     FlagCode.PASS_ON_EMPTY_TRAJECTORY: "A pass, but the agent took no step",
     FlagCode.ERROR_STATUS_WITH_PASS: "A pass, but the harness broke",
     FlagCode.IMPORTED_HUMAN_VERDICT: "A person's verdict came in a file",
+    FlagCode.UNKNOWN_CRITERION: "A verdict names a criterion that the contract does not have",
 }
 """Why a trial is flagged, in a few words."""
 

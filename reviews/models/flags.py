@@ -23,6 +23,7 @@ class FlagCode(StrEnum):
     PASS_ON_EMPTY_TRAJECTORY = "pass-on-empty-trajectory"
     ERROR_STATUS_WITH_PASS = "error-status-with-pass"
     IMPORTED_HUMAN_VERDICT = "imported-human-verdict"
+    UNKNOWN_CRITERION = "unknown-criterion"
 
 
 class Flag(models.Model):

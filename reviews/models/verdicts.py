@@ -8,7 +8,7 @@ from django.db import models
 from evalsite.common.fields import one_of
 from evalsite.common.triggers import append_only
 from traces.core.records import CriterionClass, GraderKind, VerdictValue
-from traces.models import Release, System, Trial, Upload, User
+from traces.models import ContractVersion, Release, System, Trial, Upload, User
 
 
 class Criterion(models.Model):
@@ -94,6 +94,15 @@ class Verdict(models.Model):
     line = models.PositiveBigIntegerField(null=True)
     by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    # The contract version that it was given under, and the criterion as that version has it.
+    contract = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    criterion_digest = models.UUIDField(null=True)
+    evidence_order = models.PositiveIntegerField(db_default=0)  # additions that it saw
+    corrects = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="+", db_index=False
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

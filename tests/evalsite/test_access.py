@@ -48,7 +48,7 @@ PUBLIC = {
     "api-docs",
 }
 RULE = re.compile(
-    r"public|signed-in|system:(read|flag|contribute|approve|recompute|review|own)"
+    r"public|signed-in|system:(read|flag|contribute|approve|recompute|work|review|own)"
     r"|api-key:(ingest|read)"
 )
 
@@ -69,8 +69,16 @@ ROUTES = {str(pattern.name): pattern for pattern in patterns()}
 IN_SYSTEM = sorted(name for name, p in ROUTES.items() if rule_of(p).startswith("system:"))
 FOR_ENGINEERS = sorted(n for n, p in ROUTES.items() if rule_of(p) == "system:contribute")
 SIGNED_IN = sorted(name for name, p in ROUTES.items() if rule_of(p) == "signed-in")
-POST_ONLY = {"rules-propose", "rules-decide", "rules-withdraw", "rules-work", "rules-suggest"}
-IDENTITIES = ("task", "trial", "run", "release", "upload", "path", "flag", "preview")
+POST_ONLY = {
+    *("rules-propose", "rules-decide", "rules-withdraw", "rules-work", "rules-suggest"),
+    *("contract-propose", "contract-decide", "contract-withdraw", "regrade-new", "regrade-work"),
+    *("case-assign", "cases-assign", "case-due", "case-comment", "case-set-aside"),
+    *("case-take-up", "case-rerun", "mark-withdraw", "change-split", "note-exposure"),
+}
+IDENTITIES = (
+    *("task", "trial", "run", "release", "upload", "path", "flag", "preview"),
+    *("version", "case", "mark"),
+)
 OBJECTS = {*IDENTITIES, "line", "step", "number"}
 
 

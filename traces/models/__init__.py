@@ -1,8 +1,17 @@
 """What happened: the stored evidence, and the projections that pages read."""
 
 from traces.core.records import Disposition
+from traces.models.additions import EvidenceAddition, HeldOutExposure, TaskOrigin
+from traces.models.contracts import (
+    ContractDecision,
+    ContractOutcome,
+    ContractPreview,
+    ContractProposal,
+    ContractVersion,
+    SplitChange,
+)
 from traces.models.people import ApiKey, Member, Role, Scope, System, User
-from traces.models.projections import TaskFigures, TrialDisposition
+from traces.models.projections import TaskFigures, TrialDisposition, TrialFixture
 from traces.models.rules import (
     BackgroundWork,
     RulesDecision,
@@ -35,9 +44,16 @@ from traces.models.work import Release, Run, RunTask, Split, Task, TaskVersion
 __all__ = [
     "ApiKey",
     "BackgroundWork",
+    "ContractDecision",
+    "ContractOutcome",
+    "ContractPreview",
+    "ContractProposal",
+    "ContractVersion",
     "Disposition",
     "DistinctCall",
     "Door",
+    "EvidenceAddition",
+    "HeldOutExposure",
     "LineOutcome",
     "Member",
     "Release",
@@ -52,9 +68,11 @@ __all__ = [
     "RunTask",
     "Scope",
     "Split",
+    "SplitChange",
     "System",
     "Task",
     "TaskFigures",
+    "TaskOrigin",
     "TaskVersion",
     "Tool",
     "Trajectory",
@@ -62,6 +80,7 @@ __all__ = [
     "TranscriptChunk",
     "Trial",
     "TrialDisposition",
+    "TrialFixture",
     "TrialRecord",
     "Upload",
     "UploadJob",

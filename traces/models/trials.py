@@ -92,6 +92,9 @@ class TrajectoryPaths(models.Model):
         RulesVersion, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     algorithm = models.SmallIntegerField()
+    # Committed ones under the rules' tool kinds; null: stored before they were counted.
+    n_writes = models.PositiveIntegerField(null=True)
+    n_handoffs = models.PositiveIntegerField(null=True)
     tool_set = models.UUIDField()
     effects = models.UUIDField()
     reads_any_order = models.UUIDField()

@@ -61,6 +61,10 @@ class Task(models.Model):
     title = models.CharField(max_length=500, blank=True)
     family = models.CharField(max_length=200, blank=True)
     split = models.CharField(max_length=16, blank=True)  # "" until somebody says
+    # By which contract pages decide the task's trials; moves when all of them are graded under it.
+    contract = models.ForeignKey(
+        "traces.ContractVersion", on_delete=models.PROTECT, null=True, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

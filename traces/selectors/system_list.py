@@ -46,12 +46,18 @@ def systems_of_person(user_pk: int) -> tuple[SystemRow, ...]:
         return tuple(SystemRow(*row) for row in cursor.fetchall())
 
 
+MOST_CASES = 10_000
+"""The menu counts no further, so that every page stays fast."""
+
+
 @dataclass(frozen=True, slots=True)
 class SystemMenu:
     """What the frame of a page tells of a person's systems."""
 
     rows: tuple[tuple[int, str, str, str], ...]  # id, name, address and role
     n_proposals: int  # versions of the current system's rules that wait for a decision
+    n_contract_proposals: int  # the same of its contracts
+    n_cases: int  # open ones, counted up to `MOST_CASES`
 
 
 def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
@@ -64,10 +70,16 @@ def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
             "SELECT s.id, s.name, s.slug, m.role,"
             " (SELECT count(*) FROM traces_rulesversion v WHERE v.system_id = %s"
             "  AND v.based_on_id IS NOT NULL AND NOT EXISTS"
-            "  (SELECT FROM traces_rulesdecision d WHERE d.rules_id = v.id))"
+            "  (SELECT FROM traces_rulesdecision d WHERE d.rules_id = v.id)),"
+            " (SELECT count(*) FROM traces_contractproposal p WHERE p.system_id = %s"
+            "  AND NOT EXISTS"
+            "  (SELECT FROM traces_contractdecision d WHERE d.proposal_id = p.id)),"
+            " (SELECT count(*) FROM (SELECT FROM reviews_case c WHERE c.system_id = %s"
+            "  AND c.state = 'open' LIMIT %s) w)"
             " FROM traces_member m JOIN traces_system s ON s.id = m.system_id"
             " WHERE m.user_id = %s ORDER BY s.name, s.id LIMIT %s",
-            [current, user_pk, n],
+            [current, current, current, MOST_CASES, user_pk, n],
         )
         rows = cursor.fetchall()
-        return SystemMenu(tuple(row[:4] for row in rows), rows[0][4] if rows else 0)
+        waiting = rows[0][4:] if rows else (0, 0, 0)
+        return SystemMenu(tuple(row[:4] for row in rows), *waiting)

@@ -80,6 +80,107 @@ class Addresses:
         return f"{self.root}rules/versions/{number}/"
 
     @property
+    def overview(self) -> str:
+        return f"{self.root}overview/"
+
+    @property
+    def production(self) -> str:
+        """The page of production traces, which enter no figure."""
+        return f"{self.root}production/"
+
+    @property
+    def contracts(self) -> str:
+        return f"{self.root}contracts/"
+
+    @property
+    def contract_form(self) -> str:
+        """The editor of a contract; takes ?task=."""
+        return f"{self.root}contracts/edit/"
+
+    @property
+    def contract_load(self) -> str:
+        """The form that takes a file of contracts."""
+        return f"{self.root}contracts/load/"
+
+    @property
+    def contract_export(self) -> str:
+        return f"{self.root}contracts/export"
+
+    def contract_of(self, task: uuid.UUID) -> str:
+        """The contract of a task: the version in effect and its history."""
+        return f"{self.root}contracts/tasks/{task}/"
+
+    def contract_version(self, version: uuid.UUID) -> str:
+        return f"{self.root}contracts/versions/{version}/"
+
+    def contract_preview(self, preview: uuid.UUID) -> str:
+        return f"{self.root}contracts/previews/{preview}/"
+
+    def contract_proposal(self, number: int) -> str:
+        return f"{self.root}contracts/proposals/{number}/"
+
+    @property
+    def regrades(self) -> str:
+        return f"{self.root}regrades/"
+
+    @property
+    def new_regrade(self) -> str:
+        """Takes a POST: stored trials are graded again."""
+        return f"{self.root}regrades/new"
+
+    def regrade(self, number: int) -> str:
+        return f"{self.root}regrades/{number}/"
+
+    @property
+    def cases(self) -> str:
+        return f"{self.root}cases/"
+
+    def case(self, case: uuid.UUID) -> str:
+        return f"{self.root}cases/{case}/"
+
+    def case_act(self, case: uuid.UUID, act: str) -> str:
+        """Takes a POST: assign, due, comment, set-aside, take-up or rerun."""
+        return f"{self.root}cases/{case}/{act}"
+
+    @property
+    def assign_cases(self) -> str:
+        """Takes a POST: chosen cases of the queue get an assignee."""
+        return f"{self.root}cases/assign"
+
+    def evidence_form(self, trial: uuid.UUID) -> str:
+        """The form that adds evidence which a trial did not record."""
+        return f"{self.root}trials/{trial}/evidence/"
+
+    def mark_form(self, trial: uuid.UUID) -> str:
+        """The form that marks a check, fixture or rubric; takes ?criterion=."""
+        return f"{self.root}trials/{trial}/mark/"
+
+    def mark_withdraw(self, mark: uuid.UUID) -> str:
+        return f"{self.root}marks/{mark}/withdraw"
+
+    def verdict_form(self, trial: uuid.UUID) -> str:
+        """The form by which a person gives a verdict; takes ?criterion= and ?corrects=."""
+        return f"{self.root}trials/{trial}/verdict/"
+
+    def task_from(self, trial: uuid.UUID) -> str:
+        """The form that makes a task of a trial."""
+        return f"{self.root}trials/{trial}/task/"
+
+    @property
+    def families(self) -> str:
+        """The families of tasks with their splits."""
+        return f"{self.root}families/"
+
+    @property
+    def change_split(self) -> str:
+        """Takes a POST."""
+        return f"{self.root}families/split"
+
+    def note_exposure(self, task: uuid.UUID) -> str:
+        """Takes a POST: a held-out failure was used to change the agent."""
+        return f"{self.root}tasks/{task}/exposure"
+
+    @property
     def flags(self) -> str:
         return f"{self.root}flags/"
 

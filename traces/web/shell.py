@@ -34,14 +34,33 @@ def system_shell(access: Access, *, section: str) -> Shell:
             _group(
                 "Evidence",
                 section,
+                ("Overview", at.overview),
                 ("Tasks", at.tasks),
                 ("Trials", at.trials),
                 ("Runs", at.runs),
                 ("Uploads", at.uploads),
+                ("Production", at.production),
             ),
-            _group("Review", section, ("Flags", at.flags)),
+            NavGroup(
+                "Review",
+                (
+                    _counted(
+                        "Cases", at.cases, section, menu.n_cases, ("case waits", "cases wait")
+                    ),
+                    NavItem("Flags", at.flags, is_current=section == "Flags"),
+                ),
+            ),
             _group("Release", section, ("Releases", at.releases)),
-            NavGroup("System", (_rules_item(at, menu.n_proposals, section),)),
+            NavGroup(
+                "System",
+                (
+                    _counted(
+                        "Contracts", at.contracts, section, menu.n_contract_proposals, _PROPOSALS
+                    ),
+                    _counted("Rules", at.rules, section, menu.n_proposals, _PROPOSALS),
+                    NavItem("Families", at.families, is_current=section == "Families"),
+                ),
+            ),
         ),
         search_url=at.tasks,
         is_demo=settings.EVALSITE_DEMO,
@@ -69,13 +88,15 @@ def _group(label: str, current: str, *places: tuple[str, str]) -> NavGroup:
     )
 
 
-def _rules_item(at: Addresses, n_proposals: int, section: str) -> NavItem:
-    """The place of rules, with what waits there for a reviewer or an owner."""
-    is_current = section == "Rules"
-    if not n_proposals:
-        return NavItem("Rules", at.rules, is_current=is_current)
-    words = "proposal waits" if n_proposals == 1 else "proposals wait"
-    return NavItem("Rules", at.rules, is_current, n_proposals, f"{words} for a decision")
+_PROPOSALS = ("proposal waits for a decision", "proposals wait for a decision")
+
+
+def _counted(label: str, href: str, current: str, n: int, words: tuple[str, str]) -> NavItem:
+    """A place with what waits there; nothing is shown where nothing waits."""
+    is_current = label == current
+    if not n:
+        return NavItem(label, href, is_current=is_current)
+    return NavItem(label, href, is_current, n, words[n != 1])
 
 
 def _systems(menu: SystemMenu, *, current: int | None) -> tuple[SystemLink, ...]:

@@ -1,0 +1,1 @@
+"""Contracts of tasks: the language of docs/design.md section 5."""
