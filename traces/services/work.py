@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,10 +12,10 @@ from django.db import transaction
 from evalsite.common import blobs
 from traces.core.canonical import digest_of, nfc
 from traces.core.records import ParsedTask, ParsedTrial
+from traces.core.task_order import sort_text
 from traces.models import Release, Run, RunTask, System, Task, TaskVersion, User
 
 DEFAULT_RUN = "default"
-_DIGITS = re.compile(r"[0-9]+")
 EMPTY_DEFINITION = uuid.UUID(bytes=digest_of({}))
 
 
@@ -105,17 +104,6 @@ def tasks_named(system: System, task_ids: Iterable[str]) -> dict[str, Task]:
         )
         found |= {t.task_id: t for t in Task.objects.filter(system=system, task_id__in=missing)}
     return found
-
-
-def sort_text(task_id: str) -> str:
-    """A text whose plain order is the natural order: whole numbers first, runs by value."""
-    padded = _DIGITS.sub(lambda run: _ordered_number(run.group()), task_id)
-    return (("0" if task_id.isascii() and task_id.isdigit() else "1") + padded)[:1200]
-
-
-def _ordered_number(digits: str) -> str:
-    value = digits.lstrip("0") or "0"
-    return f"{len(value):04d}{value}"
 
 
 def task_versions(
