@@ -7,7 +7,8 @@ verdicts given under another version with the same digest still count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
@@ -238,3 +239,10 @@ class ContractReading:
     text: str  # the document's own text, without document markers
     contract: Contract | None  # None when there is any finding
     findings: tuple[ContractFinding, ...]
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict, repr=False, compare=False)
+
+    def place_of(self, field: str) -> tuple[int, int]:
+        """Line and column of a field such as `required[1].where`, else of the nearest above."""
+        while field and field not in self.places:
+            field = field[: max(field.rfind("."), field.rfind("["), 0)]
+        return self.places.get(field, (self.line, 1))
