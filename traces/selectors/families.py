@@ -147,7 +147,7 @@ def family_rows(
 
 def _row(row: tuple[Any, ...]) -> FamilyRow:
     change = None if row[7] is None else Happened(*row[7:10])
-    exposure = None if row[10] is None else Happened(*row[10:14], label=row[14] or "")
+    exposure = None if row[10] is None else _exposure(row[10:15])
     return FamilyRow(
         name=row[0],
         task_pk=row[1],
@@ -159,6 +159,11 @@ def _row(row: tuple[Any, ...]) -> FamilyRow:
         change=change,
         exposure=exposure,
     )
+
+
+def _exposure(parts: tuple[Any, ...]) -> Happened:
+    reason, by_name, at, trial_uuid, label = parts
+    return Happened(reason, by_name, at, trial_uuid, label or "")
 
 
 def family_totals(system_pk: int) -> FamilyTotals:
@@ -239,7 +244,7 @@ def regression_offers(system_pk: int, *, n: int = LISTED_OFFERS) -> RegressionOf
         last = cursor.fetchall()
         if len(last) < RELEASES_LOOKED_AT:
             return RegressionOffers(tuple(row[1:] for row in last), (), 0)
-        values = {
+        values: dict[str, Any] = {
             "system": system_pk,
             "last": [row[0] for row in last],
             "fewest": FEWEST_TRIALS,
@@ -291,7 +296,7 @@ def task_history(task_pk: int) -> TaskHistory:
     with connection.cursor() as cursor:
         cursor.execute(_HISTORY, {"task": task_pk})
         row = cursor.fetchone()
-    exposure = None if row[6] is None else Happened(*row[6:10], label=row[10] or "")
+    exposure = None if row[6] is None else _exposure(row[6:11])
     return TaskHistory(row[0], row[1] or "", row[2] or "", row[3], row[4], row[5], exposure)
 
 
