@@ -21,7 +21,7 @@ from traces.core.records import (
     VerdictValue,
 )
 
-DISPOSITION_VERSION = 1
+DISPOSITION_VERSION = 2
 """Stored beside every disposition. It goes up whenever the same verdicts may come out otherwise."""
 
 
@@ -106,6 +106,8 @@ class GivenVerdict:
     contract: str | None = None  # contract version that it was given under
     criterion_digest: bytes | None = None
     evidence_order: int = 0  # how much evidence it saw; evidence of a trial only grows
+    rubric_version: str | None = None  # that it names itself; None: it names none
+    is_outdated: bool = False  # of an earlier version of the contract checks: votes no more
     corrects: str | None = None  # id of the same person's earlier verdict
     raw_word: str = ""
     score: Decimal | None = None
@@ -141,9 +143,15 @@ class Requirement:
     is_prohibition: bool = False  # its fail is a violation, which even a broken trial keeps
     graders: tuple[RequiredGrader, ...] = ()
     marks: tuple[Mark, ...] = ()
+    has_faulty_fixture: bool = False  # the trial did not start as it should
     contract: str | None = None  # contract version
     criterion_digest: bytes | None = None
     rubric_version: str | None = None
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether verdicts that came in a file apply to it by its name, whatever its version."""
+        return self.source in (RequirementSource.RUBRIC, RequirementSource.EXTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +263,11 @@ _DEFECTIVE = _open(
 _AMBIGUOUS = _open(
     1, NextAction.CLARIFY_CONTRACT, "A reviewer marked its check, fixture or rubric as ambiguous."
 )
+_FAULTY_FIXTURE = _open(
+    1,
+    NextAction.FIX_FIXTURE,
+    "The trial did not start as its task says, or not as the task's other trials did.",
+)
 _NO_CODE_VOTE = _open(
     2, NextAction.REPAIR_EVIDENCE, "A code verdict that it requires has not been given."
 )
@@ -346,7 +359,7 @@ def _imported_requirement(criterion: str, criterion_class: CriterionClass) -> Re
 
 def votes_on(requirement: Requirement, verdicts: Iterable[GivenVerdict]) -> tuple[Vote, ...]:
     """The votes of counting graders on a requirement, one a grader version, ordered by grader."""
-    relevant = [v for v in verdicts if _applies(v, requirement)]
+    relevant = [v for v in verdicts if applies_to(v, requirement)]
     return tuple(
         Vote(*key, frozenset(_kept(cast)))
         for key, cast in sorted(_cast_by_grader(relevant).items())
@@ -474,9 +487,11 @@ def _ruling_on(
 ) -> Ruling:
     if Mark.DEFECTIVE in requirement.marks:
         return _DEFECTIVE
+    if requirement.has_faulty_fixture:
+        return _FAULTY_FIXTURE
     if requirement.marks:
         return _AMBIGUOUS
-    relevant = [v for v in verdicts if _applies(v, requirement)]
+    relevant = [v for v in verdicts if applies_to(v, requirement)]
     by_grader = _cast_by_grader(relevant)
     code: set[VerdictValue] = set()
     other: set[VerdictValue] = set()
@@ -501,14 +516,16 @@ def _ruling_on(
     return _by_votes(other, has_named=has_named)
 
 
-def _applies(verdict: GivenVerdict, requirement: Requirement) -> bool:
+def applies_to(verdict: GivenVerdict, requirement: Requirement) -> bool:
     """Whether a verdict was given under the version of the criterion that the requirement has."""
-    if verdict.criterion != requirement.criterion:
+    if verdict.criterion != requirement.criterion or verdict.is_outdated:
         return False
     if verdict.contract == requirement.contract:
         return True
-    if requirement.source is RequirementSource.EXTERNAL and verdict.is_imported:
-        return True
+    if verdict.is_imported and verdict.contract is None and requirement.takes_files:
+        # docs/decisions/0010: by its name, and in the version of the rubric that both name.
+        asked, answered = requirement.rubric_version, verdict.rubric_version
+        return asked is None or answered is None or asked == answered
     digest = requirement.criterion_digest
     return digest is not None and digest == verdict.criterion_digest
 

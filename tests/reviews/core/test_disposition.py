@@ -62,6 +62,11 @@ def person(value: VerdictValue, criterion: str = "c", **facts: object) -> GivenV
     return _verdict("ann", HUMAN, value, criterion, {"is_imported": False, **facts})
 
 
+def from_file(value: VerdictValue, **facts: object) -> GivenVerdict:
+    """A calibrated judge's verdict that came in a file."""
+    return judge(value, **{"contract": None, **facts})
+
+
 def _verdict(
     grader: str, kind: GraderKind, value: VerdictValue, criterion: str, facts: dict[str, object]
 ) -> GivenVerdict:
@@ -127,10 +132,20 @@ A_PANEL = external(graders=(RequiredGrader("tau2", CODE), RequiredGrader("ann", 
         (check(marks=(Mark.DEFECTIVE,)), [code(FAIL)], 1, NextAction.FIX_FIXTURE),
         (rubric(marks=(Mark.AMBIGUOUS,)), [person(PASS)], 1, NextAction.CLARIFY_CONTRACT),
         (check(marks=(Mark.AMBIGUOUS, Mark.DEFECTIVE)), [], 1, NextAction.FIX_FIXTURE),
+        (check(has_faulty_fixture=True), [code(PASS)], 1, NextAction.FIX_FIXTURE),
+        (
+            check(has_faulty_fixture=True, marks=(Mark.AMBIGUOUS,)),
+            [code(FAIL)],
+            1,
+            NextAction.FIX_FIXTURE,
+        ),
         # rule 2: a required code vote is missing
         (check(), [], 2, NextAction.REPAIR_EVIDENCE),
         (check(), [person(PASS), judge(PASS)], 2, NextAction.REPAIR_EVIDENCE),
         (check(), [code(PASS, contract="contract-0")], 2, NextAction.REPAIR_EVIDENCE),
+        (check(), [code(PASS, contract=None)], 2, NextAction.REPAIR_EVIDENCE),
+        (check(), [code(PASS, is_outdated=True)], 2, NextAction.REPAIR_EVIDENCE),
+        (check(), [code(FAIL, is_outdated=True), code(PASS, grader_version="2")], 3, PASS),
         (external(), [person(FAIL)], 2, NextAction.REPAIR_EVIDENCE),
         (external(), [code(PASS, contract=None, is_imported=False)], 2, NextAction.REPAIR_EVIDENCE),
         (A_PANEL, [code(PASS), person(PASS)], 2, NextAction.REPAIR_EVIDENCE),
@@ -176,9 +191,15 @@ A_PANEL = external(graders=(RequiredGrader("tau2", CODE), RequiredGrader("ann", 
         (rubric(), [person(PASS, is_imported=True)], 6, NextAction.GRADE),
         (rubric(), [judge(PASS, criterion="C")], 6, NextAction.GRADE),
         (rubric(), [judge(PASS, contract="contract-0")], 6, NextAction.GRADE),
-        (rubric(), [judge(PASS, contract=None)], 6, NextAction.GRADE),
+        (rubric(), [judge(PASS, contract=None, is_imported=False)], 6, NextAction.GRADE),
+        (rubric(rubric_version="2"), [from_file(PASS, rubric_version="1")], 6, NextAction.GRADE),
+        (rubric(), [from_file(PASS, is_calibrated=False)], 6, NextAction.CALIBRATE_JUDGE),
         # rule 7: all pass
         (rubric(), [person(PASS)], 7, PASS),
+        (rubric(), [from_file(PASS)], 7, PASS),
+        (rubric(rubric_version="2"), [from_file(PASS)], 7, PASS),
+        (rubric(), [from_file(PASS, rubric_version="1")], 7, PASS),
+        (rubric(rubric_version="2"), [from_file(PASS, rubric_version="2")], 7, PASS),
         (rubric(), [person(PASS, is_imported=True, is_vouched=True)], 7, PASS),
         (rubric(), [judge(PASS), person(PASS)], 7, PASS),
         (rubric(graders=TWO_JUDGES), [judge(PASS)], 7, NextAction.GRADE),
