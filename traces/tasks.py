@@ -13,6 +13,8 @@ PROCESS_UPLOAD = "evalsite.process_upload"
 RECOMPUTE_RULES = "evalsite.recompute_rules"
 PREVIEW_RULES = "evalsite.preview_rules"
 SUGGEST_RULES = "evalsite.suggest_rules"
+REGRADE = "evalsite.regrade"
+PREVIEW_CONTRACTS = "evalsite.preview_contracts"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -41,6 +43,16 @@ def hint_preview(preview_id: int) -> None:
 def hint_suggestions(rules_id: int) -> None:
     """Tell a worker that suggestions on top of a version are asked for; never fails."""
     transaction.on_commit(lambda: send_hint_of(SUGGEST_RULES, rules_id), robust=True)
+
+
+def hint_regrade(regrade_id: int) -> None:
+    """Tell a worker that stored trials are to be graded again; never fails."""
+    transaction.on_commit(lambda: send_hint_of(REGRADE, regrade_id), robust=True)
+
+
+def hint_contract_preview(preview_id: int) -> None:
+    """Tell a worker that somebody waits to see what drafted contracts would do; never fails."""
+    transaction.on_commit(lambda: send_hint_of(PREVIEW_CONTRACTS, preview_id), robust=True)
 
 
 def send_hint_of(task: str, pk: int) -> bool:
