@@ -12,7 +12,7 @@ from traces.core.values import Json, JsonObject
 SCHEMA_ID: Final = "evalsite:contract:1"
 
 MOST_EXPRESSION_CHARS: Final = 2_000
-MOST_CRITERION_CHARS: Final = 300
+MOST_CRITERION_CHARS: Final = 400  # readers of other formats make long ones
 MOST_ENTRIES: Final = 200  # of required, prohibited, semantic and external, each
 MOST_GRADER_TESTS: Final = 100
 MOST_STEPS: Final = 500  # of a grader test
@@ -106,7 +106,6 @@ _FREE_ID: Final = _text(
     "Id",
     "The name of the criterion, exactly as the graders write it.",
     MOST_CRITERION_CHARS,
-    pattern=ONE_LINE,
 )
 _POINTER: Final = _text("Pointer", "A JSON Pointer into the state, such as /orders/A-1.", 2_000)
 _ANY_OF: Final = _list(
