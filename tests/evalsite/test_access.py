@@ -13,12 +13,15 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from reviews.models import AcceptedPath, Flag, FlagCode
+from reviews.models import AcceptedPath, Case, CheckMark, Flag, FlagCode, Regrade
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record
 from traces.core.paths import PathLevel
 from traces.core.rule_changes import RuleChange, change_document
 from traces.models import (
+    ContractPreview,
+    ContractProposal,
+    ContractVersion,
     LineOutcome,
     Member,
     Release,
@@ -68,6 +71,10 @@ def rule_of(pattern: URLPattern) -> str:
 ROUTES = {str(pattern.name): pattern for pattern in patterns()}
 IN_SYSTEM = sorted(name for name, p in ROUTES.items() if rule_of(p).startswith("system:"))
 FOR_ENGINEERS = sorted(n for n, p in ROUTES.items() if rule_of(p) == "system:contribute")
+FOR_REVIEWERS = sorted(n for n, p in ROUTES.items() if rule_of(p) == "system:review")
+FOR_WORKERS = sorted(
+    n for n, p in ROUTES.items() if rule_of(p) in ("system:recompute", "system:work")
+)
 SIGNED_IN = sorted(name for name, p in ROUTES.items() if rule_of(p) == "signed-in")
 POST_ONLY = {
     *("rules-propose", "rules-decide", "rules-withdraw", "rules-work", "rules-suggest"),
@@ -110,9 +117,40 @@ def world_of(system: System, by: User) -> World:
         reason="x",
         created_by=by,
     )
+    task = Task.objects.get(system=system, task_id="t1")
+    preview = rules_preview(system, version, by)
+    # One number and one identity of a preview serve the routes of rules and of contracts alike.
+    contract = contract_of(task, by, number=proposal.number, preview=preview.uuid)
+    mark = CheckMark.objects.create(
+        system=system,
+        task=task,
+        criterion="outcome",
+        mark="defective",
+        reason="x",
+        by=by,
+        marked_at=now,
+    )
+    case, _ = Case.objects.get_or_create(
+        trial=trial,
+        defaults={
+            "system": system,
+            "task": task,
+            "release": trial.release,
+            "state": "open",
+            "disposition": "unresolved",
+            "next_actions": ["grade"],
+            "action": "grade",
+            "worked_by": "reviewer",
+            "why": [],
+            "opened_at": now,
+        },
+    )
     return World(
         {
             "slug": system.slug,
+            "version": contract.uuid,
+            "mark": mark.uuid,
+            "case": case.uuid,
             "task": Task.objects.get(system=system, task_id="t1").uuid,
             "trial": trial.uuid,
             "run": Run.objects.get(release__system=system).uuid,
@@ -133,16 +171,49 @@ def world_of(system: System, by: User) -> World:
                 by=by,
                 raised_at=now,
             ).uuid,
-            "preview": RulesPreview.objects.create(
-                system=system,
-                base=version,
-                change=change_document(RuleChange()),
-                document=version.document,
-                by=by,
-                asked_at=now,
-                touched_at=now,
-            ).uuid,
+            "preview": preview.uuid,
         }
+    )
+
+
+def rules_preview(system: System, version: RulesVersion, by: User) -> RulesPreview:
+    return RulesPreview.objects.create(
+        system=system,
+        base=version,
+        change=change_document(RuleChange()),
+        document=version.document,
+        by=by,
+        asked_at=timezone.now(),
+        touched_at=timezone.now(),
+    )
+
+
+def contract_of(task: Task, by: User, *, number: int, preview: uuid.UUID) -> ContractVersion:
+    """A proposed contract of a task, with a preview and a regrade of the same number."""
+    now, system = timezone.now(), task.system
+    text = f"task: {task.task_id}\nbudget: {{tool_calls: 10}}\n"
+    ContractPreview.objects.create(
+        uuid=preview,
+        system=system,
+        texts={task.task_id: text},
+        by=by,
+        asked_at=now,
+        touched_at=now,
+    )
+    proposal = ContractProposal.objects.create(
+        system=system, number=number, reason="x", created_at=now, created_by=by
+    )
+    Regrade.objects.create(
+        system=system,
+        number=number,
+        tasks=[task.pk],
+        reason="x",
+        by=by,
+        asked_at=now,
+        touched_at=now,
+    )
+    return ContractVersion.objects.create(
+        proposal=proposal, task=task, number=1, text=text, digest=uuid.uuid4()
     )
 
 
@@ -213,7 +284,8 @@ def test_another_systems_things_are_absent_under_ones_own_address(
     name: str, client: Client, cast: Cast, world: World
 ) -> None:
     elsewhere = world_of(cast.other_system, cast.outsider)
-    person = cast.reviewer if rule_of(ROUTES[name]) == "system:approve" else cast.engineer
+    is_reviewers = rule_of(ROUTES[name]) in ("system:approve", "system:review")
+    person = cast.reviewer if is_reviewers else cast.engineer
     client.force_login(person)
     foreign = ask(client, name, elsewhere.path(name, slug=cast.system.slug))
     nothing = {key: uuid.uuid4() for key in IDENTITIES} | {"number": 999_999}
@@ -227,7 +299,7 @@ def test_another_systems_things_are_absent_under_ones_own_address(
 def test_every_member_reads(role: Role, client: Client, cast: Cast, world: World) -> None:
     client.force_login(cast.members()[role])
     rules = ("system:read", "system:flag")
-    readable = [name for name in IN_SYSTEM if rule_of(ROUTES[name]) in rules]
+    readable = [n for n in IN_SYSTEM if rule_of(ROUTES[n]) in rules and n not in POST_ONLY]
     answers = {name: client.get(world.path(name)).status_code for name in readable}
 
     assert answers == {name: 302 if name == "system-start" else 200 for name in readable}
@@ -246,17 +318,30 @@ def test_only_an_engineer_contributes(
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.ENGINEER])
-def test_neither_engineer_nor_viewer_decides_on_rules(
-    role: Role, client: Client, cast: Cast, world: World
+@pytest.mark.parametrize("name", ["rules-decide", "contract-decide"])
+def test_neither_engineer_nor_viewer_decides_on_proposals(
+    name: str, role: Role, client: Client, cast: Cast, world: World
 ) -> None:
     client.force_login(cast.members()[role])
-    answer = client.post(world.path("rules-decide"), {"outcome": "approved", "reason": "yes"})
+    answer = client.post(world.path(name), {"outcome": "approved", "reason": "yes"})
 
     assert answer.status_code == 403
     assert "Only a reviewer or an owner of this system decides" in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", ["rules-work", "rules-suggest", "rules-withdraw"])
+@pytest.mark.parametrize("name", FOR_REVIEWERS)
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.ENGINEER, Role.OWNER])
+def test_only_a_reviewer_gives_verdicts_and_marks_checks(
+    name: str, role: Role, client: Client, cast: Cast, world: World
+) -> None:
+    client.force_login(cast.members()[role])
+    answer = ask(client, name, world.path(name))
+
+    assert answer.status_code == 403
+    assert "Only a reviewer of this system" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", FOR_WORKERS)
 def test_a_viewer_does_not_move_background_work(
     name: str, client: Client, cast: Cast, world: World
 ) -> None:
