@@ -109,7 +109,7 @@ def _compare_objects(
 
 
 def _compare_lists(before: list[Json], after: list[Json], place: Place, report: _Report) -> None:
-    start, end = _kept_ends(before, after)
+    start, end = kept_ends(before, after)
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     n_pairs = min(len(old), len(new))
     for index in range(n_pairs):
@@ -120,7 +120,7 @@ def _compare_lists(before: list[Json], after: list[Json], place: Place, report: 
         report((*place, str(start + index)), DifferenceKind.ADDED, None, new[index])
 
 
-def _kept_ends(before: list[Json], after: list[Json]) -> tuple[int, int]:
+def kept_ends(before: list[Json], after: list[Json]) -> tuple[int, int]:
     """How many elements two lists share at the start, and after those at the end."""
     old = [canonical_text(item) for item in before]
     new = [canonical_text(item) for item in after]
@@ -147,5 +147,5 @@ def _collections(before: Json, after: Json) -> tuple[CollectionCount, ...]:
             counts.append(CollectionCount(path, len(names), len(names) - same))
         elif isinstance(old, list) and isinstance(new, list):
             longer = max(len(old), len(new))
-            counts.append(CollectionCount(path, longer, longer - sum(_kept_ends(old, new))))
+            counts.append(CollectionCount(path, longer, longer - sum(kept_ends(old, new))))
     return tuple(counts)
