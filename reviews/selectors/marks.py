@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+from uuid import UUID
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +20,7 @@ class Markable:
     """A criterion of a trial's task, or its fixture, as it stands now."""
 
     criterion: str  # "": the fixture
-    digest: uuid.UUID | None  # None: an imported criterion, no contract
+    digest: UUID | None  # None: an imported criterion, no contract
     kind: str  # check | rubric | external | imported | fixture
     is_mandatory: bool = True
 
@@ -41,11 +41,11 @@ def markable_of(trial: Trial) -> MarkableTrial:
     """The criteria that decide a trial, and its fixture: under the contract in effect, if any."""
     contract = contracts_in_effect([trial.task_id]).get(trial.task_id)
     entries = [
-        Markable(each.criterion, each.uuid, each.source.value, each.mandatory)
+        Markable(each.criterion, each.stored_digest, each.source.value, each.mandatory)
         for each in gradable_criteria(trial).values()
         if each.criterion != FIXTURE
     ]
-    digest = uuid.UUID(bytes=contract.contract.digest) if contract else None
+    digest = UUID(bytes=contract.contract.digest) if contract else None
     return MarkableTrial(contract, (*entries, Markable(FIXTURE, digest, "fixture")))
 
 
@@ -54,9 +54,9 @@ class HeldMark:
     """A mark that nobody has withdrawn."""
 
     pk: int
-    uuid: uuid.UUID
+    uuid: UUID
     criterion: str  # "": the fixture
-    criterion_digest: uuid.UUID | None
+    criterion_digest: UUID | None
     mark: Mark
     reason: str
     by_pk: int
@@ -81,17 +81,17 @@ def held_marks(task_pk: int) -> tuple[HeldMark, ...]:
         )
 
 
-def written_by(task_pk: int, user: User) -> frozenset[tuple[str, uuid.UUID]]:
+def written_by(task_pk: int, user: User) -> frozenset[tuple[str, UUID]]:
     """What a person wrote of a task: criteria, and fixtures (""), each with its digest.
 
     All versions that they proposed count, whatever became of them. One query.
     """
     rows = ContractVersion.objects.filter(task=task_pk, proposal__created_by=user)
-    found: set[tuple[str, uuid.UUID]] = set()
+    found: set[tuple[str, UUID]] = set()
     for pk, text in rows.values_list("pk", "text"):
         contract = contract_of_stored(text)
-        found.add((FIXTURE, uuid.UUID(bytes=contract.digest)))
+        found.add((FIXTURE, UUID(bytes=contract.digest)))
         for name, each in criteria_of(contract, pk).items():
-            if each.uuid is not None:
-                found.add((name, each.uuid))
+            if each.stored_digest is not None:
+                found.add((name, each.stored_digest))
     return frozenset(found)

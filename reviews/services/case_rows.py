@@ -146,8 +146,12 @@ def _opened_by(one: DecidedCase) -> str:
 
 def _event(row: _Row, kind: CaseEventKind, text: str, one: DecidedCase | None) -> _Event:
     disposition = row.disposition if one is None else one.disposition
-    actions = list(one.actions) if one else []
-    return row.id, kind.value, text, {"disposition": disposition, "actions": actions}
+    detail = {
+        "disposition": disposition,
+        "actions": list(one.actions) if one else [],
+        "opened_at": row.opened_at.isoformat(),  # the row forgets it when the case opens again
+    }
+    return row.id, kind.value, text, detail
 
 
 def _why(one: DecidedCase) -> tuple[str, ...]:
