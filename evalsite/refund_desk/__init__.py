@@ -5,12 +5,26 @@ Nothing here is real, and no agent ran: `desk` is the world, a small state machi
 records what happens as a harness would; `grading` decides by code from what happened, and tells what
 judges and people say; `records` writes native records. The same seed gives the same bytes.
 
-Which rows of the known gradings come out by code alone, and which need a contract, is said in
-`subscriptions`. The five trials of `refund_damaged_item` in `desk-1.0` come out by code alone.
+`contracts/` holds the contract of each task, `people` what the demo's reviewer says. How the known
+gradings come out without a contract is said in `subscriptions`.
 """
 
+from evalsite.refund_desk.contract_texts import contract_texts, drafted_texts, earlier_texts
 from evalsite.refund_desk.desk import TOOL_KINDS
+from evalsite.refund_desk.people import PersonSaid, people_said
 from evalsite.refund_desk.records import TASKS, DeclaredRun, MadeUpRelease, releases
 from evalsite.refund_desk.story import Task as MadeUpTask
 
-__all__ = ["TASKS", "TOOL_KINDS", "DeclaredRun", "MadeUpRelease", "MadeUpTask", "releases"]
+__all__ = [
+    "TASKS",
+    "TOOL_KINDS",
+    "DeclaredRun",
+    "MadeUpRelease",
+    "MadeUpTask",
+    "PersonSaid",
+    "contract_texts",
+    "drafted_texts",
+    "earlier_texts",
+    "people_said",
+    "releases",
+]

@@ -173,7 +173,8 @@ CHANGE_DATE: Final = Task(
             Trial(_date_sold_out_first),
             Trial(_date_usual("2026-12-18T08:40:00Z", "2026-12-18T00:00:00Z", cabin="economy")),
             Trial(_date_rules_skipped, (tone_is_curt,)),
-            Trial(_date_usual("2026-12-18T08:40:00Z"), (not_graded,)),
+            # The harness set up another booking than its task says: no evidence about the agent.
+            Trial(_date_usual("2026-12-18T08:40:00Z"), (not_graded,), facts={"pnr": "K7QX2N"}),
         ),
     ),
 )
