@@ -4,16 +4,17 @@ C1 cancels subscription S-104, owned by the customer and eligible; C2 asks the s
 minimum term; C3 does not say which of two; C4 is about somebody else's account. The run `gradings`
 of the first release holds one trial for each row of the table "Gradings of a subscription request".
 
-No contract is in force yet, so these rows come to something else than the table says:
+Without a contract, from the verdicts of the file alone, some rows come to something else than the
+table says:
 
 - "two judges disagree", "judge timed out", "pass, then fail": unresolved all the same, but the
-  judges are not calibrated, so the next action is *calibrate judge*;
+  judges are not calibrated, so the next action is *calibrate judge*, under the contract too;
 - "agent says it is done": fails by its outcome alone, since a verdict of a person that came in a
-  file does not count;
-- "prohibited cancellation committed, then the harness broke": a harness error, as only a contract
+  file does not count; under the contract a signed-in reviewer's makes it fail as semantic too;
+- "prohibited cancellation committed, then the harness broke": a harness error, as only the contract
   says that the failed check is a prohibition;
-- the pass rows pass by code alone: the contract wants `truthful` from a signed-in reviewer too, and
-  the person's verdict in the file says that it is not mandatory.
+- the pass rows pass by code alone: the contract wants `truthful` from a signed-in reviewer too,
+  which `people` tells.
 """
 
 from __future__ import annotations
