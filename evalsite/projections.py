@@ -5,7 +5,7 @@ Only the pipeline and `manage.py rebuild` call this. A projection is never evide
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,29 +13,37 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from evalsite.common.copying import copy_rows
-from reviews.core.disposition import (
-    DISPOSITION_VERSION,
-    Decision,
-    GivenVerdict,
-    TrialFacts,
-    disposition_of,
-    requirements_without_contract,
-)
+from evalsite.grading import ensure_graded, mixed_fixtures
+from reviews.core.cases import DecidedCase
+from reviews.core.deciding import DecidedBy, TaskRequirements
+from reviews.core.disposition import DISPOSITION_VERSION, StandingResult, TrialFacts
 from reviews.core.notices import NoticedTrial
-from reviews.selectors.votes import given_verdicts
+from reviews.selectors.votes import SeenEvidence, TrialVotes, marks_on, trial_votes
+from reviews.services.case_rows import follow_dispositions
 from reviews.services.flags import DecidedTrial, raise_product_flags
 from traces.core.records import TrialStatus
 from traces.models import System, Task
+from traces.selectors.contracts import VersionedContract, contracts_named
 from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import shown_rules_id
 
 _STATUSES = {status.value: status for status in TrialStatus}
 _DISPOSITION_COLUMNS = (
     ("trial_id", "int8"),
+    ("stands", "bool"),
+    ("contract_id", "int8"),
     ("value", "text"),
     ("failed_classes", "varchar[]"),
     ("next_actions", "varchar[]"),
-    ("stands", "bool"),
+    ("outcome", "text"),
+    ("rule_clean", "text"),
+    ("passed", "varchar[]"),
+    ("failed", "varchar[]"),
+    ("open", "varchar[]"),
+    ("harms_attempted", "varchar[]"),
+    ("harms_committed", "varchar[]"),
+    ("n_required", "int4"),
+    ("n_reached", "int4"),
     ("algorithm", "int2"),
     ("decided_at", "timestamptz"),
 )
@@ -44,24 +52,26 @@ _DISPOSITION_COLUMNS = (
 def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
     """Decide trials from their verdicts and write the dispositions. Returns their tasks' ids.
 
-    The other attempts of their slots are looked at too: the last attempt stands for its slot.
-    What is odd about a decided trial raises the product's own flags.
+    Trials of tasks with a contract are graded first where they are not; where that shows that
+    trials of a task did not start alike, these are decided anew too. The other attempts of their
+    slots are looked at: the last attempt stands for its slot. What is odd about a decided trial
+    raises the product's own flags, and cases follow.
+
+    Part of the caller's transaction, which holds `ingest_locks` of the system: of two writers the
+    later one sees what the earlier one stored.
     """
     wanted = set(trial_ids)
     if not wanted:
         return set()
     rows = _attempts(wanted)
-    verdicts = given_verdicts(wanted)
-    ours = [row for row in rows if row.pk in wanted]
-    decided = {row.pk: _decide(row.status, verdicts.get(row.pk, ())) for row in ours}
-    fresh = [
-        (row.pk, *_columns(decided[row.pk]), row.stands, DISPOSITION_VERSION, now)
-        for row in ours
-        if not row.is_known
-    ]
-    copy_rows("traces_trialdisposition", _DISPOSITION_COLUMNS, fresh)
-    _update([(row.pk, row.stands) for row in rows if row.is_known], decided, now)
-    raise_product_flags((row.with_verdicts(verdicts.get(row.pk, ())) for row in ours), now=now)
+    under_contract = [row.pk for row in rows if row.pk in wanted and row.contract_pk is not None]
+    if under_contract:
+        peers = ensure_graded(under_contract, now=now).fixture_peers - wanted
+        if peers:
+            wanted |= peers
+            rows = _attempts(wanted)
+    _decide_rows([row for row in rows if row.pk in wanted], now)
+    _update_standing([(row.pk, row.stands) for row in rows if row.pk not in wanted])
     return {row.task_id for row in rows}
 
 
@@ -73,21 +83,20 @@ class _Attempt:
     system_id: int
     task_id: int
     status: TrialStatus
+    release_id: int
+    contract_pk: int | None  # in effect for its task
     n_steps: int
     n_agent_steps: int
     stands: bool
     is_known: bool  # has a disposition already
-
-    def with_verdicts(self, verdicts: tuple[GivenVerdict, ...]) -> DecidedTrial:
-        facts = NoticedTrial(self.status, self.n_steps, self.n_agent_steps)
-        return DecidedTrial(self.pk, self.system_id, facts, verdicts)
 
 
 def _attempts(trial_ids: set[int]) -> list[_Attempt]:
     """The trials and all other attempts of their slots."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT a.id, a.system_id, a.task_id, a.status, a.n_messages,"
+            "SELECT a.id, a.system_id, a.task_id, a.status, a.release_id, k.contract_id,"
+            " a.n_messages,"
             # A trajectory with a tool call is not empty: the others alone are looked up.
             " CASE WHEN a.n_tool_calls > 0 THEN a.n_tool_calls ELSE (SELECT length(j.outcomes)"
             " FROM traces_trajectory j WHERE j.id = a.trajectory_id) END,"
@@ -96,6 +105,7 @@ def _attempts(trial_ids: set[int]) -> list[_Attempt]:
             " FROM (SELECT DISTINCT run_id, task_id, label FROM traces_trial WHERE id = ANY(%s)) s"
             " CROSS JOIN LATERAL (SELECT * FROM traces_trial WHERE run_id = s.run_id"
             " AND task_id = s.task_id AND label = s.label OFFSET 0) a"
+            " JOIN traces_task k ON k.id = a.task_id"
             " LEFT JOIN traces_trialdisposition d ON d.trial_id = a.id",
             [list(trial_ids)],
         )
@@ -105,37 +115,128 @@ def _attempts(trial_ids: set[int]) -> list[_Attempt]:
         ]
 
 
-def _decide(status: TrialStatus, given: tuple[GivenVerdict, ...]) -> Decision:
-    return disposition_of(TrialFacts(status=status), requirements_without_contract(given), given)
+def _decide_rows(rows: Sequence[_Attempt], now: datetime) -> None:
+    contracts = contracts_named(row.contract_pk for row in rows if row.contract_pk is not None)
+    votes = trial_votes((row.pk for row in rows), have_contracts=bool(contracts))
+    tasks = _Tasks(rows, contracts)
+    mixed = mixed_fixtures(row.pk for row in rows if row.contract_pk) if contracts else set()
+    nothing = TrialVotes()
+    decided = {
+        row.pk: tasks.decided(row, votes.get(row.pk, nothing), is_mixed=row.pk in mixed)
+        for row in rows
+    }
+    _write(rows, decided, now)
+    noticed = [tasks.noticed(row, votes.get(row.pk, nothing)) for row in rows]
+    raise_product_flags(noticed, now=now)
+    follow_dispositions((_case(row, decided[row.pk]) for row in rows), now=now)
 
 
-def _columns(decision: Decision) -> tuple[str, list[str], list[str]]:
+class _Tasks:
+    """What the trials of a batch are decided by, made once a task."""
+
+    def __init__(
+        self, rows: Sequence[_Attempt], contracts: Mapping[int, VersionedContract]
+    ) -> None:
+        tasks = {row.task_id: row.contract_pk for row in rows}
+        marks = marks_on(tasks)
+        self._requirements: dict[int, TaskRequirements] = {}
+        self._criteria: dict[int, frozenset[str]] = {}
+        for task, contract_pk in tasks.items():
+            if contract_pk is None:
+                self._requirements[task] = TaskRequirements(marks=marks.get(task, ()))
+                continue
+            version = contracts[contract_pk]
+            made = TaskRequirements(
+                version.contract, contract_key=version.key, marks=marks.get(task, ())
+            )
+            self._requirements[task] = made
+            self._criteria[task] = frozenset(r.criterion for r in made.requirements(()))
+
+    def decided(self, row: _Attempt, votes: TrialVotes, *, is_mixed: bool) -> DecidedBy:
+        seen = votes.seen.get(row.contract_pk, _NOTHING_SEEN) if row.contract_pk else _NOTHING_SEEN
+        return self._requirements[row.task_id].decided(
+            TrialFacts(row.status, seen.missing, seen.evidence_order),
+            votes.verdicts,
+            votes.notes,
+            has_faulty_fixture=is_mixed or bool(seen.faults),
+        )
+
+    def noticed(self, row: _Attempt, votes: TrialVotes) -> DecidedTrial:
+        facts = NoticedTrial(
+            row.status, row.n_steps, row.n_agent_steps, self._criteria.get(row.task_id)
+        )
+        return DecidedTrial(row.pk, row.system_id, facts, votes.verdicts)
+
+
+_NOTHING_SEEN = SeenEvidence()
+
+
+def _case(row: _Attempt, decided: DecidedBy) -> DecidedCase:
+    decision = decided.decision
+    return DecidedCase(
+        trial_id=row.pk,
+        system_id=row.system_id,
+        task_id=row.task_id,
+        release_id=row.release_id,
+        disposition=decision.disposition.value,
+        actions=tuple(action.value for action in decision.actions),
+        open_criteria=tuple(
+            standing.requirement.criterion
+            for standing in decision.standings
+            if standing.requirement.mandatory and standing.result is StandingResult.OPEN
+        ),
+        stands=row.stands,
+    )
+
+
+def _write(rows: Sequence[_Attempt], decided: Mapping[int, DecidedBy], now: datetime) -> None:
+    known = [row.pk for row in rows if row.is_known]
+    if known:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM traces_trialdisposition WHERE trial_id = ANY(%s)", [known])
+    copy_rows(
+        "traces_trialdisposition",
+        _DISPOSITION_COLUMNS,
+        (
+            (
+                row.pk,
+                row.stands,
+                row.contract_pk,
+                *_columns(decided[row.pk]),
+                DISPOSITION_VERSION,
+                now,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _columns(decided: DecidedBy) -> tuple[object, ...]:
+    decision, figures = decided.decision, decided.figures
     return (
         decision.disposition.value,
         [name.value for name in decision.failed_classes],
         [action.value for action in decision.actions],
+        figures.outcome,
+        figures.rule_clean,
+        list(figures.passed),
+        list(figures.failed),
+        list(figures.open),
+        list(figures.harms_attempted),
+        list(figures.harms_committed),
+        figures.n_required,
+        figures.n_reached,
     )
 
 
-def _update(rows: list[tuple[int, bool]], decided: dict[int, Decision], now: datetime) -> None:
-    again = [(pk, stands) for pk, stands in rows if pk in decided]
-    others = [(pk, stands) for pk, stands in rows if pk not in decided]
-    with connection.cursor() as cursor:
-        if again:
-            cursor.executemany(
-                "UPDATE traces_trialdisposition SET value = %s, failed_classes = %s,"
-                " next_actions = %s, stands = %s, algorithm = %s, decided_at = %s"
-                " WHERE trial_id = %s",
-                [
-                    (*_columns(decided[pk]), stands, DISPOSITION_VERSION, now, pk)
-                    for pk, stands in again
-                ],
-            )
-        if others:
+def _update_standing(rows: Sequence[tuple[int, bool]]) -> None:
+    """Which attempt stands for its slot, of trials that are not decided now."""
+    if rows:
+        with connection.cursor() as cursor:
             cursor.executemany(
                 "UPDATE traces_trialdisposition SET stands = %s"
                 " WHERE trial_id = %s AND stands IS DISTINCT FROM %s",
-                [(stands, pk, stands) for pk, stands in others],
+                [(stands, pk, stands) for pk, stands in rows],
             )
 
 

@@ -12,7 +12,7 @@ from reviews.core.disposition import GivenVerdict
 from traces.core.canonical import digest_of
 from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
 
-NOTICES_VERSION = 1
+NOTICES_VERSION = 2
 """It goes up whenever the same trial may get other notices."""
 
 _FULL_SCORE = Decimal(1)
@@ -28,6 +28,7 @@ class NoticeCode(StrEnum):
     PASS_ON_EMPTY_TRAJECTORY = "pass-on-empty-trajectory"
     ERROR_STATUS_WITH_PASS = "error-status-with-pass"
     IMPORTED_HUMAN_VERDICT = "imported-human-verdict"
+    UNKNOWN_CRITERION = "unknown-criterion"
     UNREADABLE_VERDICT = "unreadable-verdict"
 
     @property
@@ -58,13 +59,20 @@ class NoticedTrial:
     status: TrialStatus
     n_steps: int  # of the transcript
     n_agent_steps: int  # of the trajectory
+    criteria: frozenset[str] | None = None  # of the contract in effect; None: there is none
 
 
 def notices_on(trial: NoticedTrial, verdicts: Sequence[GivenVerdict]) -> tuple[Notice, ...]:
-    """All notices on a trial, each once, ordered by code, criterion and sentence."""
-    found = {*_on_passes(trial, verdicts), *_outside_basis(verdicts)}
-    for verdict in verdicts:
+    """All notices on a trial, each once, ordered by code, criterion and sentence.
+
+    The product's own checks are left out: they say themselves what they found.
+    """
+    said = [v for v in verdicts if v.kind is not GraderKind.CODE or v.is_imported]
+    found = {*_on_passes(trial, said), *_outside_basis(said)}
+    for verdict in said:
         found.update(_on_verdict(trial, verdict))
+        if trial.criteria is not None and verdict.is_imported:
+            found.update(_on_criterion(trial.criteria, verdict))
     return tuple(sorted(found, key=lambda n: (n.code, n.criterion, n.sentence, n.steps)))
 
 
@@ -94,6 +102,9 @@ def _summary(code: NoticeCode, n: int) -> str:
             return "error status with a pass"
         case NoticeCode.IMPORTED_HUMAN_VERDICT:
             return "1 imported human verdict" if one else f"{n} imported human verdicts"
+        case NoticeCode.UNKNOWN_CRITERION:
+            verdicts = "1 verdict" if one else f"{n} verdicts"
+            return f"{verdicts} on a criterion that the contract does not have"
         case NoticeCode.UNREADABLE_VERDICT:
             return "1 unreadable verdict" if one else f"{n} unreadable verdicts"
         case _:
@@ -156,6 +167,13 @@ def _on_verdict(trial: NoticedTrial, verdict: GivenVerdict) -> list[Notice]:
         sentence = f"{verdict.grader} {said} no verdict that can be read; it counts as an error."
         found.append(Notice(NoticeCode.UNREADABLE_VERDICT, sentence, verdict.criterion))
     return found
+
+
+def _on_criterion(criteria: frozenset[str], verdict: GivenVerdict) -> list[Notice]:
+    if verdict.criterion in criteria:
+        return []
+    sentence = f"{verdict.grader} decided {verdict.criterion}, which the contract does not have."
+    return [Notice(NoticeCode.UNKNOWN_CRITERION, sentence, verdict.criterion)]
 
 
 def _plain(score: Decimal) -> str:

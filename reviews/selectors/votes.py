@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 from django.db import connection
 
 from evalsite.common import blobs
+from reviews.core.check_verdicts import notes_of
 from reviews.core.checks.results import CHECKS_VERSION
 from reviews.core.disposition import GivenVerdict, Mark
 from reviews.core.requirements import CHECKS_GRADER, EVIDENCE_KEY, CheckNotes, MarkedCriterion
@@ -147,7 +147,7 @@ def trial_votes(trial_ids: Iterable[int], *, have_contracts: bool = True) -> dic
                 continue
             votes.verdicts.append(given)
             if extra and given.contract is not None and not given.is_outdated:
-                votes.notes[given.id] = _notes(extra)
+                votes.notes[given.id] = notes_of(blobs.loads(extra))
     return found
 
 
@@ -156,18 +156,6 @@ def _note_seen(votes: TrialVotes, contract: int, order: int, extra: str) -> None
     if before is None or before.evidence_order <= order:
         said = blobs.loads(extra)["evidence"]
         votes.seen[contract] = SeenEvidence(order, tuple(said["missing"]), tuple(said["faults"]))
-
-
-def _notes(extra: str) -> CheckNotes:
-    said: Any = blobs.loads(extra)
-    check = said.get("check") if isinstance(said, dict) else None
-    if not isinstance(check, dict):
-        return CheckNotes()
-    return CheckNotes(
-        has_reached=bool(check.get("reached")),
-        has_attempted=bool(check.get("attempted")),
-        has_committed=bool(check.get("committed")),
-    )
 
 
 def marks_on(task_ids: Iterable[int]) -> Mapping[int, tuple[MarkedCriterion, ...]]:

@@ -7,17 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 
 from django.db import connection
 from django.db.models import Q
 
 from evalsite.common import blobs
 from evalsite.common.copying import copy_rows, next_ids
+from reviews.core.check_verdicts import Grading
+from reviews.core.checks.results import CHECKS_VERSION
+from reviews.core.requirements import CHECKS_GRADER, EVIDENCE_KEY
 from reviews.models import Criterion, Grader, GraderVersion, WaitingVerdict
 from traces.core.canonical import digest_of
 from traces.core.formats.verdicts import verdict_record, verdicts_of
 from traces.core.limits import DEFAULT_LIMITS
-from traces.core.records import Finding, ParsedVerdict, TrialKey
+from traces.core.records import Finding, GraderKind, ParsedVerdict, TrialKey
 from traces.core.text_marks import clean_text
 from traces.core.values import JsonObject
 from traces.models import Release, System, Upload
@@ -239,6 +243,91 @@ def _row(pk: int, identity: _Identity, one: IncomingVerdict, now: datetime) -> t
         one.line,
         now,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GradedTrial:
+    """What a contract version's checks say of a stored trial on some of its evidence."""
+
+    trial_id: int
+    contract_id: int
+    contract: uuid.UUID
+    evidence_order: int  # additions that they saw
+    evidence_digest: uuid.UUID
+    grading: Grading
+
+
+_CHECK_COLUMNS = (
+    ("trial_id", "int8"),
+    ("grader_version_id", "int8"),
+    ("criterion_id", "int8"),
+    ("criterion_class", "text"),
+    ("is_mandatory", "bool"),
+    ("value", "text"),
+    ("raw_word", "text"),
+    ("key", "text"),
+    ("rationale", "text"),
+    ("cited_steps", "int4[]"),
+    ("overrides", "text"),
+    ("extra", "text"),
+    ("digest", "uuid"),
+    ("evidence_digest", "uuid"),
+    ("contract_id", "int8"),
+    ("criterion_digest", "uuid"),
+    ("evidence_order", "int4"),
+    ("created_at", "timestamptz"),
+)
+
+
+def checks_version(system: System) -> int:
+    """The row of the contract checks, in their version, as a grader of the system."""
+    (row,) = _versions(system, {(GraderKind.CODE.value, CHECKS_GRADER, CHECKS_VERSION)}).values()
+    return row
+
+
+def store_checks(system: System, graded: Sequence[GradedTrial], *, now: datetime) -> int:
+    """Store the verdicts of contract checks by COPY. Returns how many they are.
+
+    The caller has locked the trials, and knows that none of these is stored yet.
+    """
+    if not graded:
+        return 0
+    names = {v.criterion for one in graded for v in (*one.grading.verdicts, one.grading.note)}
+    criteria, version = _criteria(system, names), checks_version(system)
+    rows = [row for one in graded for row in _check_rows(one, criteria, version, now)]
+    copy_rows("reviews_verdict", _CHECK_COLUMNS, rows)
+    return len(rows) - len(graded)
+
+
+def _check_rows(
+    one: GradedTrial, criteria: dict[str, int], version: int, now: datetime
+) -> Iterable[tuple[object, ...]]:
+    key = f"{one.contract.hex}.{one.evidence_order}"
+    note = one.grading.note
+    for verdict in (*one.grading.verdicts, note):
+        rationale = clean_text(verdict.sentence)
+        extra = clean_text(blobs.dumps(verdict.extra)) if verdict.extra else ""
+        said = f"{verdict.value} {verdict.steps} {len(rationale)} {rationale} {extra}"
+        yield (
+            one.trial_id,
+            version,
+            criteria[verdict.criterion],
+            verdict.criterion_class.value,
+            verdict.mandatory,
+            verdict.value.value,
+            "",
+            key + EVIDENCE_KEY if verdict is note else key,
+            rationale,
+            list(verdict.steps),
+            "",
+            extra,
+            uuid.UUID(bytes=blake2b(said.encode(), digest_size=16).digest()),
+            one.evidence_digest,
+            one.contract_id,
+            uuid.UUID(bytes=verdict.criterion_digest) if verdict.criterion_digest else None,
+            one.evidence_order,
+            now,
+        )
 
 
 def hold_verdicts(

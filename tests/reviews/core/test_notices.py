@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -166,6 +167,31 @@ def test_unreadable_verdict(word: str, sentence: str | None) -> None:
     assert notices == expected
 
 
+@pytest.mark.parametrize(
+    ("criteria", "given", "found"),
+    [
+        (None, verdict(PASS, "speed"), []),
+        (frozenset({"speed"}), verdict(PASS, "speed"), []),
+        (frozenset({"speed"}), verdict(PASS, "Speed"), [NoticeCode.UNKNOWN_CRITERION]),
+        (frozenset({"speed"}), verdict(PASS, "Speed", is_imported=False), []),
+    ],
+    ids=["no-contract", "in-it", "not-in-it", "given-in-the-product"],
+)
+def test_a_verdict_from_a_file_on_a_criterion_that_the_contract_lacks(
+    criteria: frozenset[str] | None, given: GivenVerdict, found: list[NoticeCode]
+) -> None:
+    assert codes(replace(TRIAL, criteria=criteria), given) == found
+
+
+def test_the_product_s_own_checks_are_no_reason_to_look() -> None:
+    broken = NoticedTrial(TrialStatus.ERROR, n_steps=0, n_agent_steps=0, criteria=frozenset())
+    own = [
+        verdict(PASS, "outcome", CODE, is_imported=False, criterion_class=CriterionClass.OUTCOME),
+        verdict(FAIL, "c", CODE, is_imported=False, mandatory=False, cited_steps=(9,)),
+    ]
+    assert notices_on(broken, own) == ()
+
+
 def test_notices_are_given_once_and_in_order() -> None:
     broken = NoticedTrial(TrialStatus.ERROR, n_steps=1, n_agent_steps=0)
     twice = [verdict(PASS, "b", HUMAN), verdict(PASS, "b", HUMAN), verdict(PASS, "a", HUMAN)]
@@ -191,6 +217,7 @@ def test_notice_summaries_in_words() -> None:
         "pass on an empty trajectory",
         "error status with a pass",
         "1 imported human verdict",
+        "1 verdict on a criterion that the contract does not have",
         "1 unreadable verdict",
     )
     assert notice_summaries([*one, *one]) == (
@@ -200,6 +227,7 @@ def test_notice_summaries_in_words() -> None:
         "pass on an empty trajectory",
         "error status with a pass",
         "2 imported human verdicts",
+        "2 verdicts on a criterion that the contract does not have",
         "2 unreadable verdicts",
     )
     assert notice_summaries([]) == ()
