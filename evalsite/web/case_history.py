@@ -1,0 +1,84 @@
+"""The history of a case in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from evalsite.web.case_words import after_words, day_text
+from reviews.models import CaseEventKind
+from reviews.selectors.case_history import HistoryEvent
+from reviews.selectors.cases import ListedCase
+from traces.web.pages.cases import CaseMoment
+
+
+def moments_of(
+    case: ListedCase, events: Sequence[HistoryEvent], *, today: date
+) -> tuple[CaseMoment, ...]:
+    """What happened to a case, the earliest first; it begins where the case first opened."""
+    first = CaseMoment("The case opened", "", _first_opening(case, events), kind="opened")
+    return (first, *(_moment(event, today) for event in events))
+
+
+def _first_opening(case: ListedCase, events: Sequence[HistoryEvent]) -> datetime:
+    """The row says when the case opened last; what closed it keeps when it opened before."""
+    stored = next((e.detail["opened_at"] for e in events if "opened_at" in e.detail), None)
+    return datetime.fromisoformat(stored) if isinstance(stored, str) else case.opened_at
+
+
+def _moment(event: HistoryEvent, today: date) -> CaseMoment:
+    what, text = _words(event, today)
+    return CaseMoment(
+        what=what,
+        by=event.by_name,
+        at=event.at,
+        text=text,
+        after=after_words(event.detail),
+        kind=event.kind.value,
+    )
+
+
+def _words(event: HistoryEvent, today: date) -> tuple[str, str]:
+    """What happened, and what a person wrote about it."""
+    match event.kind:
+        case CaseEventKind.OPENED:
+            return f"The case opened again. {event.text}", ""
+        case CaseEventKind.CLOSED:
+            return f"The case closed by itself. {event.text}", ""
+        case CaseEventKind.SET_ASIDE:
+            return "set the case aside", event.text
+        case CaseEventKind.TAKEN_UP:
+            return "took the case up again", event.text
+        case CaseEventKind.ASSIGNED:
+            return _assigned(event), ""
+        case CaseEventKind.DUE:
+            return _due(event.text, today), ""
+        case CaseEventKind.COMMENT:
+            return "commented", event.text
+        case CaseEventKind.RERUN_ASKED:
+            return "asked for a rerun", event.text
+        case CaseEventKind.EVIDENCE:
+            return f"added evidence{_parts(event)}", event.text
+        case CaseEventKind.MARKED:
+            return "marked", event.text
+        case CaseEventKind.VERDICT:
+            return "gave a verdict", event.text
+
+
+def _assigned(event: HistoryEvent) -> str:
+    if not event.text:
+        return "took the assignment away"
+    return "took the case" if event.text == event.by_name else f"assigned the case to {event.text}"
+
+
+def _due(text: str, today: date) -> str:
+    if not text:
+        return "took the due date away"
+    return f"set the due date: {day_text(date.fromisoformat(text), today)}"
+
+
+def _parts(event: HistoryEvent) -> str:
+    parts = event.detail.get("parts")
+    if not isinstance(parts, list):
+        return ""
+    return f" ({', '.join(str(part).replace('_', ' ') for part in parts)})"

@@ -1,0 +1,76 @@
+"""Why trials are not decided: the standings of their requirements, for many trials at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.web.case_words import short_reason
+from reviews.core.deciding import TaskRequirements
+from reviews.core.disposition import (
+    Decision,
+    GivenVerdict,
+    Standing,
+    StandingResult,
+    TrialFacts,
+    disposition_of,
+)
+from reviews.selectors.votes import SeenEvidence, TrialVotes, marks_on, trial_votes
+from traces.core.records import TrialStatus
+from traces.models import Trial
+from traces.selectors.contracts import VersionedContract, contracts_in_effect
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReasons:
+    """A trial as it is decided now, with the votes behind it."""
+
+    decision: Decision
+    verdicts: tuple[GivenVerdict, ...]
+    contract: VersionedContract | None
+    seen: SeenEvidence
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """Those of every requirement."""
+        return self.decision.standings
+
+    @property
+    def open(self) -> tuple[Standing, ...]:
+        """Those of the mandatory requirements that are open."""
+        return tuple(
+            s for s in self.standings if s.requirement.mandatory and s.result is StandingResult.OPEN
+        )
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """Why each open requirement is open, in a few words."""
+        return tuple(short_reason(s.ruling) for s in self.open)
+
+
+def reasons_of(trial_pks: Sequence[int]) -> dict[int, TrialReasons]:
+    """Trials decided from what is stored of them, in five queries whatever their number."""
+    if not trial_pks:
+        return {}
+    trials = {
+        pk: (task_pk, TrialStatus(status))
+        for pk, task_pk, status in Trial.objects.filter(pk__in=trial_pks).values_list(
+            "pk", "task_id", "status"
+        )
+    }
+    tasks = {task_pk for task_pk, _ in trials.values()}
+    contracts, marks = contracts_in_effect(tasks), marks_on(tasks)
+    votes = trial_votes(trials)
+    found = {}
+    for pk, (task_pk, status) in trials.items():
+        contract, said = contracts.get(task_pk), votes.get(pk) or TrialVotes()
+        seen = (said.seen.get(contract.pk) if contract else None) or SeenEvidence()
+        given = tuple(said.verdicts)
+        wanted = TaskRequirements(
+            contract.contract if contract else None,
+            contract_key=contract.key if contract else "",
+            marks=marks.get(task_pk, ()),
+        ).requirements(given, has_faulty_fixture=bool(seen.faults))
+        facts = TrialFacts(status, seen.missing, seen.evidence_order)
+        found[pk] = TrialReasons(disposition_of(facts, wanted, given), given, contract, seen)
+    return found
