@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,22 @@ from traces.core.records import Disposition
 from traces.selectors.paths import KEY_NAMES
 
 PAGE_TRIALS = 100
+
+
+class TrialScope(StrEnum):
+    """Which trials a figure is about. Earlier attempts stand in no figure."""
+
+    FIGURES = "figures"  # of the test environment, without an injected fault, of no tuning task
+    TUNING = "tuning"  # the same of tuning tasks alone
+    FAULT = "fault"  # with an injected fault
+    PRODUCTION = "production"
+
+
+class TrialEnding(StrEnum):
+    """How a trial ended, beside what it comes to."""
+
+    HANDED_OVER = "handed_over"
+    NO_CHANGE = "no_change"  # no committed write
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +45,19 @@ class TrialFilter:
     upload_pk: int | None = None
     disposition: Disposition | None = None
     words: str = ""  # a trial's address, number or name, or the id that its source gave
+    scope: TrialScope | None = None
+    family: str | None = None
+    split: str | None = None  # "" for tasks without one
+    environment: str = ""
+    failed: str = ""  # a requirement
+    still_open: str = ""  # a requirement
+    failed_class: str = ""
+    harm: str = ""
+    any_harm: bool = False
+    outcome: str = ""  # pass | fail | unknown
+    rule_clean: str = ""  # pass | fail | unknown
+    action: str = ""  # a next action
+    ending: TrialEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +183,50 @@ def _where(chosen: TrialFilter) -> tuple[list[str], dict[str, Any]]:
     add("t.run_id = %(run)s", "run", chosen.run_pk)
     add("t.upload_id = %(upload)s", "upload", chosen.upload_pk)
     add("d.value = %(value)s", "value", chosen.disposition and chosen.disposition.value)
+    add("t.environment = %(environment)s", "environment", chosen.environment)
+    add("d.failed @> ARRAY[%(failed)s]::varchar[]", "failed", chosen.failed)
+    add("d.open @> ARRAY[%(still_open)s]::varchar[]", "still_open", chosen.still_open)
+    add("d.failed_classes @> ARRAY[%(class)s]::varchar[]", "class", chosen.failed_class)
+    add("d.harms_attempted @> ARRAY[%(harm)s]::varchar[]", "harm", chosen.harm)
+    add("d.outcome = %(outcome)s", "outcome", chosen.outcome)
+    add("d.rule_clean = %(clean)s", "clean", chosen.rule_clean)
+    add("d.next_actions @> ARRAY[%(action)s]::varchar[]", "action", chosen.action)
+    if chosen.family is not None:
+        where.append("k.family = %(family)s")
+        values["family"] = chosen.family
+    if chosen.split is not None:
+        where.append("k.split = %(split)s")
+        values["split"] = chosen.split
+    if chosen.any_harm:
+        where.append("d.harms_attempted <> '{}'")
+    if chosen.scope:
+        where.append(_SCOPES[chosen.scope])
+    if chosen.ending:
+        where.append(_ENDINGS[chosen.ending])
     if identity := _uuid_of(chosen.words):
         add("(t.uuid = %(uuid)s OR t.external_id = %(words)s)", "uuid", identity)
         values["words"] = chosen.words
     else:
         add("(t.label = %(words)s OR t.external_id = %(words)s)", "words", chosen.words)
     return where, values
+
+
+_TESTED = "d.stands AND t.environment = 'test' AND NOT t.has_fault"
+_SCOPES = {
+    TrialScope.FIGURES: f"{_TESTED} AND k.split <> 'tuning'",
+    TrialScope.TUNING: f"{_TESTED} AND k.split = 'tuning'",
+    TrialScope.FAULT: "d.stands AND t.environment = 'test' AND t.has_fault AND k.split <> 'tuning'",
+    TrialScope.PRODUCTION: "d.stands AND t.environment <> 'test'",
+}
+_ENDED = (
+    "d.value <> 'harness_error' AND EXISTS (SELECT 1 FROM traces_trajectorypaths w"
+    " JOIN traces_system y ON y.id = t.system_id AND y.shown_rules_id = w.rules_id"
+    " WHERE w.trajectory_id = t.trajectory_id AND {counted})"
+)
+_ENDINGS = {
+    TrialEnding.HANDED_OVER: _ENDED.format(counted="w.n_handoffs > 0"),
+    TrialEnding.NO_CHANGE: _ENDED.format(counted="w.n_writes = 0"),
+}
 
 
 def _uuid_of(words: str) -> UUID | None:

@@ -18,6 +18,7 @@ from traces.web.addresses import Addresses, Value, address
 from traces.web.asking import number_in, pager_of, text_in, uuid_of
 from traces.web.rows import trial_row
 from traces.web.shell import system_shell
+from traces.web.trial_conditions import Conditions
 
 
 @require_GET
@@ -36,15 +37,18 @@ def trial_list(request: SystemRequest) -> HttpResponse:
     task = Task.objects.filter(system=system, uuid=task_uuid).first() if task_uuid else None
     upload_uuid = uuid_of(request.GET.get("upload", ""))
     upload = Upload.objects.filter(system=system, uuid=upload_uuid).first() if upload_uuid else None
+    conditions = Conditions.of(request)
     found = listed_trials(
-        TrialFilter(
-            system.pk,
-            # A task that does not exist has no trials.
-            task_pk=task.pk if task else (0 if request.GET.get("task") else None),
-            release_pks=tuple(release.pk for release in chosen) or ((0,) if asked else ()),
-            disposition=disposition,
-            upload_pk=upload.pk if upload else (0 if request.GET.get("upload") else None),
-            words=words,
+        conditions.narrow(
+            TrialFilter(
+                system.pk,
+                # A task that does not exist has no trials.
+                task_pk=task.pk if task else (0 if request.GET.get("task") else None),
+                release_pks=tuple(release.pk for release in chosen) or ((0,) if asked else ()),
+                disposition=disposition,
+                upload_pk=upload.pk if upload else (0 if request.GET.get("upload") else None),
+                words=words,
+            )
         ),
         newest_first=True,
         after=number_in(request, "after"),
@@ -56,6 +60,7 @@ def trial_list(request: SystemRequest) -> HttpResponse:
         "release": [str(release.uuid) for release in chosen],
         "disposition": disposition.value if disposition else None,
         "q": words,
+        **conditions.values,
     }
     is_filtered = any(values.values())
     page = pages.TrialListPage(
@@ -76,6 +81,10 @@ def trial_list(request: SystemRequest) -> HttpResponse:
         query=words,
         task=pages.Link(task.task_id, at.task(task.uuid)) if task else None,
         task_value=str(task.uuid) if task else "",
+        conditions=conditions.words,
+        hidden=tuple(
+            pages.Hidden(name, str(value)) for name, value in conditions.values.items() if value
+        ),
         clear_url=at.trials if is_filtered else "",
         rows=tuple(trial_row(row, at) for row in found.rows),
         pager=pager_of(found, at.trials, values),

@@ -7,6 +7,7 @@ from django.test import Client
 
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
+from tests.support.figures import count_writes, decide
 from tests.support.visits import n_queries, root, visit
 from traces.models import Member, Release, Role, System, Task, Trial
 from traces.services.people import create_system
@@ -127,3 +128,57 @@ def test_query_count_of_the_start_does_not_grow(client: Client, cast: Cast) -> N
     for name in ("Two", "Three"):
         create_system(name, by=cast.engineer)
     assert (one, n_queries(client, "/")) == (4, 4)
+
+
+def test_the_trials_behind_a_figure_are_listed(client: Client, cast: Cast) -> None:
+    ingest(
+        cast.system,
+        [
+            *(record("t1", n) for n in range(4)),
+            record("t1", 4, fault={"kind": "timeout", "step": 2}),
+            record("t1", 5, environment="live"),
+        ],
+    )
+    decide(cast.system, "t1", 0, clean="fail", failed=["identity"], harms_attempted=["money"])
+    decide(cast.system, "t1", 1, outcome="unknown", clean="unknown", open=["identity"])
+    count_writes(cast.system, "t1", [0], writes=0, handoffs=1)
+    path = f"{root(cast.system)}trials/"
+    wanted = {
+        "scope=figures": "3 2 1 0",
+        "scope=tuning": "",
+        "scope=fault": "4",
+        "scope=production": "5",
+        "environment=live": "5",
+        "family=refunds": "",
+        "split=none&scope=figures": "3 2 1 0",
+        "split=regression": "",
+        "failed=identity": "0",
+        "open=identity": "1",
+        "class=constraint": "0",
+        "harm=money": "0",
+        "prohibited=1": "0",
+        "outcome=unknown": "1",
+        "clean=fail": "0",
+        "action=repair_evidence": "1",
+        "failed=%27%3B--": "",
+        "class=nonsense&outcome=nonsense&scope=nonsense&split=nonsense": "5 4 3 2 1 0",
+    }
+    found = {
+        query: " ".join(row.label for row in visit(client, cast.viewer, f"{path}?{query}").rows)
+        for query in wanted
+    }
+    assert found == wanted
+    for ended in ("handed_over", "no_change"):
+        assert len(visit(client, cast.viewer, f"{path}?ended={ended}").rows) == 6
+    page = visit(client, cast.viewer, f"{path}?scope=figures&failed=identity&clean=fail")
+    assert page.conditions == (
+        "only trials that figures count",
+        "failed identity",
+        "not rule-clean",
+    )
+    assert [(field.name, field.value) for field in page.hidden] == [
+        ("scope", "figures"),
+        ("failed", "identity"),
+        ("clean", "fail"),
+    ]
+    assert page.clear_url

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 from evalsite.common.shell import Crumb, Option, Pager, Shell
 from traces.web.pages.flags import FlagNote
 from traces.web.pages.parts import Empty, Fact, Link, Notice, PathCell, ToolKey, TrialRow
+from traces.web.pages.standings import Standings
+from traces.web.pages.tasks import Hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,11 @@ class VerdictRow:
     score: str = ""
     rationale: TextBlock | None = None
     cited: tuple[Link, ...] = ()  # "step 9"; without an address the step does not exist
+    at: datetime | None = None  # when a signed-in person gave it
+    under: str = ""  # "contract version 2"
+    corrected: str = ""  # "corrected by fail, 2026-12-01 …": it votes no more
+    corrects: str = ""  # "corrects pass": what it took the place of
+    correct_url: str = ""  # of the form, for who gave it
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,8 @@ class TrialPage:
     more_flags: Link | None = None  # "3 more open flags on this trial"
     closed_flags: tuple[FlagNote, ...] = ()
     flag_url: str = ""  # the form that flags it
+    standings: Standings | None = None
+    superseded: tuple[VerdictRow, ...] = ()  # of checks of other contract versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +176,5 @@ class TrialListPage:
     csv_url: str
     jsonl_url: str
     empty: Empty | None = None
+    conditions: tuple[str, ...] = ()  # what is asked beyond the form, in words
+    hidden: tuple[Hidden, ...] = ()  # the same, carried along by the form

@@ -1,0 +1,1 @@
+"""Figures for Plotly, made here and sent as JSON. Every text in them is escaped."""
