@@ -17,6 +17,7 @@ from django.db import connection
 
 from evalsite import pipeline, rules_work, sample_loader, stored_keys
 from evalsite.pipeline import process_upload
+from evalsite.rebuilding import rebuild
 from evalsite.rules_work import next_open_rules, recompute
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, jsonl, receive, record
@@ -167,6 +168,25 @@ def test_tool_kinds_change_effects_alone(cast: Cast) -> None:
         if old != new
     }
     assert changed == {"effects"}
+
+
+def test_writes_and_hand_overs_are_counted_under_the_shown_rules(cast: Cast) -> None:
+    pay, ask = ("pay", {"amount": 1}), ("ask_person", {})
+    ingest(cast.system, [record("t1", 0, calls=[pay, ask, pay])])
+    ingest(cast.system, [record("t1", 1, calls=[pay, ask], result="Error: no")])
+
+    def counts(version: RulesVersion) -> list[tuple[int | None, int | None]]:
+        rows = TrajectoryPaths.objects.filter(rules=version).order_by("trajectory")
+        return list(rows.values_list("n_writes", "n_handoffs"))
+
+    assert counts(cast.system.shown_rules) == [(3, 0), (0, 0)]
+    handed = RuleChange(kinds=(("ask_person", ToolKind.HANDOFF), ("pay", ToolKind.READ)))
+    version = in_force(cast, handed)
+    assert counts(version) == [(0, 1), (0, 0)]
+
+    TrajectoryPaths.objects.filter(rules=version).update(n_writes=None, n_handoffs=None)
+    rebuild(cast.system, say=lambda _: None)
+    assert counts(version) == [(0, 1), (0, 0)]
 
 
 def test_a_call_without_its_arguments_stays_a_path_of_its_own(cast: Cast) -> None:

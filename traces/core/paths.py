@@ -82,6 +82,8 @@ class PathKeys:
     comparable: bool  # False: a call lacks its arguments
     n_steps: int  # tool calls, and agent messages without a call
     n_tool_calls: int
+    n_writes: int  # committed calls of tools of kind write
+    n_handoffs: int  # committed hand-overs
 
     def key(self, level: PathLevel, *, messages: bool) -> bytes:
         """The key at a level; tool set and effects are the same with and without messages."""
@@ -252,6 +254,12 @@ def keys_of_lines(
     sequence = _key([call.name for call in calls])
     equivalent = _key([call.normal for call in calls], salt)
     exact = _key([call.exact for call in calls], salt)
+    done = [
+        step
+        for step, is_committed in zip(steps, committed, strict=True)
+        if is_committed and step is not None
+    ]
+    writes = [call.normal for call in done if call.kind is ToolKind.WRITE]
     reads_any_order = _key(_calls_only(reads_sorted))
     if with_messages:
         reads_any_order_msg, sequence_msg = _key(reads_sorted), _key(names)
@@ -262,14 +270,7 @@ def keys_of_lines(
         equivalent_msg, exact_msg = equivalent, exact
     return PathKeys(
         tool_set=_key(sorted({call.name for call in calls})),
-        effects=_key(
-            [
-                step.normal
-                for step, is_committed in zip(steps, committed, strict=True)
-                if is_committed and step is not None and step.kind is ToolKind.WRITE
-            ],
-            salt,
-        ),
+        effects=_key(writes, salt),
         reads_any_order=reads_any_order,
         reads_any_order_msg=reads_any_order_msg,
         sequence=sequence,
@@ -281,6 +282,8 @@ def keys_of_lines(
         comparable=comparable,
         n_steps=len(steps),
         n_tool_calls=len(calls),
+        n_writes=len(writes),
+        n_handoffs=sum(call.kind is ToolKind.HANDOFF for call in done),
     )
 
 

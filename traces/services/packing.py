@@ -31,8 +31,13 @@ MESSAGE_LETTER = "m"
 CallText = tuple[str, str, str]
 """Tool name, form and canonical text of the arguments: what makes two calls the same."""
 
-PathColumns = tuple[bytes, ...]
-"""The path keys of a trajectory, in the order of `KEY_NAMES`."""
+
+class PathColumns(NamedTuple):
+    """What the paths of a trajectory are under some rules, as its row holds it."""
+
+    keys: tuple[bytes, ...]  # in the order of `KEY_NAMES`
+    n_writes: int  # committed ones
+    n_handoffs: int
 
 
 class PackedTrajectory(NamedTuple):
@@ -130,8 +135,9 @@ def _as_stored(trajectory: Trajectory) -> Trajectory:
 
 
 def columns_of(keys: PathKeys) -> PathColumns:
-    """Keys in the order of their columns."""
-    return tuple([getattr(keys, name) for name in KEY_NAMES])
+    """Keys in the order of their columns, and what the trajectory did."""
+    columns = tuple([getattr(keys, name) for name in KEY_NAMES])
+    return PathColumns(columns, keys.n_writes, keys.n_handoffs)
 
 
 def call_text(call: TrajectoryCall) -> CallText:

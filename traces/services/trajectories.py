@@ -180,6 +180,8 @@ _PATH_COLUMNS = (
     ("trajectory_id", "int8"),
     ("rules_id", "int8"),
     ("algorithm", "int2"),
+    ("n_writes", "int4"),
+    ("n_handoffs", "int4"),
     *((name, "uuid") for name in KEY_NAMES),
 )
 
@@ -190,7 +192,14 @@ def write_paths(rules_id: int, keys: Iterable[tuple[int, PathColumns]]) -> None:
         "traces_trajectorypaths",
         _PATH_COLUMNS,
         (
-            (pk, rules_id, PATHS_VERSION, *[uuid.UUID(bytes=key) for key in columns])
+            (
+                pk,
+                rules_id,
+                PATHS_VERSION,
+                columns.n_writes,
+                columns.n_handoffs,
+                *[uuid.UUID(bytes=key) for key in columns.keys],
+            )
             for pk, columns in keys
         ),
     )

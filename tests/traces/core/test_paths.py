@@ -208,6 +208,13 @@ def test_path_keys_count_steps_and_calls() -> None:
     )
 
 
+def test_path_keys_count_what_was_committed() -> None:
+    refused = {"outcome": CallOutcome.REJECTED}
+    tried = (call("put"), call("put", **refused), call("send"), call("send", **refused))
+    keys = path_keys((call("get"), MSG, *tried, call("put")), RULES)
+    assert (keys.n_writes, keys.n_handoffs) == (2, 1)
+
+
 def test_path_keys_never_change() -> None:
     """Stored keys depend on these bytes: another value needs another PATHS_VERSION."""
     trajectory = (
@@ -399,4 +406,6 @@ PINNED = PathKeys(
     comparable=True,
     n_steps=4,
     n_tool_calls=3,
+    n_writes=1,
+    n_handoffs=0,
 )
