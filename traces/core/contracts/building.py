@@ -34,7 +34,7 @@ from traces.core.contracts.model import (
     Rubric,
     Target,
 )
-from traces.core.contracts.places import Findings, Path, field_of, quoted
+from traces.core.contracts.places import Findings, Path, field_of, path_of, quoted
 from traces.core.contracts.planting import planted_trials
 from traces.core.records import CriterionClass, Finding, GraderKind
 from traces.core.rule_documents import parse_rule, rule_data
@@ -44,7 +44,6 @@ from traces.core.values import Json, JsonObject
 BUDGET_PREFIX: Final = "budget."
 
 _ESCAPE_FAULT = re.compile(r"~(?![01])")
-_RULE_PLACE = re.compile(r"\.([a-z]+)|\[([0-9]+)\]")
 _RULE_REASON: Final = "declared in the contract"
 _RULE_AUTHOR: Final = "contract"
 
@@ -165,10 +164,9 @@ class _Building:
 
     def _trial_facts(self, facts: JsonObject) -> tuple[str, ...]:
         names: list[str] = []
-        for index, name in self._list("trial_facts"):
+        given = [(i, name) for i, name in self._list("trial_facts") if isinstance(name, str)]
+        for index, name in given:
             path: Path = ("trial_facts", index)
-            if not isinstance(name, str):  # its list is not sound, its items may be
-                continue
             if name in names:
                 self._findings.add("twice", path, f"{quoted(name)} stands here twice.")
             elif name in facts:
@@ -191,9 +189,8 @@ class _Building:
 
     def _cases(self) -> Iterator[OutcomeCase]:
         always: int | None = None
-        for index, data in self._list("outcome"):
-            if not isinstance(data, dict):
-                continue
+        cases = [(i, case) for i, case in self._list("outcome") if isinstance(case, dict)]
+        for index, data in cases:
             if always is not None:
                 sentence = (
                     f"This case is never reached: `outcome[{always}]` before it always holds."
@@ -364,7 +361,7 @@ class _Building:
                 data, "", task_id=task or None, reason=_RULE_REASON, author=_RULE_AUTHOR
             )
             if isinstance(rule, Finding):
-                path = ("variation", index, *_rule_path(rule.place))
+                path = ("variation", index, *path_of(rule.place))
                 self._findings.add(rule.code, path, rule.sentence)
                 continue
             first = taken.setdefault((rule.tool, rule.tokens), index)
@@ -503,9 +500,3 @@ def _pointer_fault(pointer: str, *, may_append: bool) -> str:
         place = "as the last name of a change" if may_append else "in `changes`"
         return f"The name - (appended) can only stand {place}: {quoted(pointer)}."
     return ""
-
-
-def _rule_path(place: str) -> Path:
-    """The place of a rule's finding as a path."""
-    parts = _RULE_PLACE.findall(f".{place}" if place else "")
-    return tuple(name or int(index) for name, index in parts)

@@ -72,7 +72,7 @@ def check_shape(document: Document) -> None:
         path: Path = tuple(error.absolute_path)
         if path in document.untold and error.validator != "additionalProperties":
             continue  # what is there could not be told
-        _SAYERS[str(error.validator)](error, path, findings)
+        SAYERS[str(error.validator)](error, path, findings)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -134,8 +134,6 @@ def _say_required(error: ValidationError, path: Path, findings: Findings) -> Non
         if name not in error.instance:
             place = findings.places.of(path)
             sentence = f"{_named((*path, str(name)))} is missing."
-            if findings.items and findings.items[-1].sentence == sentence:
-                continue
             findings.add_at("missing-field", place, (*path, str(name)), sentence)
 
 
@@ -189,6 +187,8 @@ def _say_size(error: ValidationError, path: Path, findings: Findings) -> None:
 
 
 def _say_pattern(error: ValidationError, path: Path, findings: Findings) -> None:
+    if not error.instance:
+        return  # it is said that this is empty
     if error.validator_value == ONE_LINE:
         rule = "It is one line, with nothing blank around it."
     else:
@@ -197,7 +197,7 @@ def _say_pattern(error: ValidationError, path: Path, findings: Findings) -> None
     findings.add("bad-name", path, sentence)
 
 
-_SAYERS: Final[dict[str, Callable[[ValidationError, Path, Findings], None]]] = {
+SAYERS: Final[dict[str, Callable[[ValidationError, Path, Findings], None]]] = {
     "type": _say_type,
     "required": _say_required,
     "additionalProperties": _say_unknown,

@@ -36,6 +36,7 @@ _NOTHING = re.compile(r"[ \t]*(?:#.*)?|%YAML 1\.[0-9][ \t]*(?:#.*)?")
 _BAD_CHARACTER = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\t"
 )
+_TIGHT_COMMENT = re.compile(r"[|>][-+0-9]*#")  # one of the parsers takes it
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MOST_BAD_CHARACTERS = 10
 
@@ -209,10 +210,8 @@ class _Builder:
         next(events)  # of the stream
         next(events)  # of the document
         value = self._value(next(events), events, (), 0)
-        next(events)  # end of the document
-        after = next(events)
-        if not isinstance(after, yaml.StreamEndEvent):
-            self._stop("not-yaml", after, (), "The document has ended before this line.")
+        for _ in events:  # the ends of both; what follows the value is a fault
+            pass
         return value
 
     def _value(
@@ -247,6 +246,7 @@ class _Builder:
             self._count(event, path)
             name = self._name(event, events, path)
             if name is None:
+                self._document.untold.add(path)
                 self._skip(next(events), events, path)
                 continue
             inner = (*path, name)
@@ -265,11 +265,9 @@ class _Builder:
     def _name(self, event: yaml.Event, events: Iterator[yaml.Event], path: Path) -> str | None:
         """The text of a key; None after a finding."""
         place = self._place(event.start_mark)
-        self._document.untold.add(path)
         if isinstance(event, yaml.AliasEvent):
-            self._findings.add_at(
-                "alias", place, path, "Aliases are not taken: write the name out."
-            )
+            sentence = "Aliases are not taken: write the name out."
+            self._findings.add_at("alias", place, path, sentence)
             return None
         self._refuse_properties(event, place, path)
         if not isinstance(event, yaml.ScalarEvent):
@@ -286,7 +284,6 @@ class _Builder:
             sentence = f"A name must be a text: put {quoted(event.value)} in quotes."
             self._findings.add_at("name-not-text", place, path, sentence)
             return None
-        self._document.untold.discard(path)
         return name
 
     def _skip(self, event: yaml.Event, events: Iterator[yaml.Event], path: Path) -> None:
@@ -314,6 +311,9 @@ class _Builder:
                 self._findings.add_at(error.code, place, path, str(error))
                 self._document.untold.add(path)
                 return None
+        mark = event.start_mark
+        if mark is not None and _TIGHT_COMMENT.match(self._chunk.text, mark.index):
+            self._stop("stray-character", event, path, "A blank must stand before this comment.")
         if "\x00" in text or has_lone_surrogate(text):
             sentence = "A text may not hold NUL or half of a surrogate pair."
             self._findings.add_at("bad-character", place, path, sentence)
@@ -347,7 +347,7 @@ _FAULTS: Final = (
     # What the parser's problem or context says, code, sentence, whether the place is the context's.
     ("escape code", "bad-character", "An escape in this text stands for no character.", True),
     ("unknown escape", "bad-escape", "There is no such escape: use single quotes, or \\\\.", True),
-    ("hexadecimal", "bad-escape", "An escape in this text is not complete.", True),
+    ("decimal number", "bad-escape", "An escape in this text is not complete.", True),
     ("unexpected end of stream", "not-closed", _UNCLOSED, True),
     ("simple key", "missing-colon", "This line needs a name, a colon and a space.", True),
     ("undefined tag", "tag", "Tags are not taken.", False),

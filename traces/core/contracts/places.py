@@ -20,6 +20,7 @@ MOST_FINDINGS: Final = 50
 """Of one document; more are not looked for."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_PART = re.compile(r"([A-Za-z_]+)|\[([0-9]+)\]")
 _MOST_SHOWN_CHARS = 80
 
 
@@ -34,6 +35,11 @@ def field_of(path: Iterable[str | int]) -> str:
         else:
             written += f"[{quoted(part)}]"
     return written
+
+
+def path_of(place: str) -> Path:
+    """The path of a finding's place, such as `messages[0].role` or `.step`."""
+    return tuple(name or int(index) for name, index in _PART.findall(place))
 
 
 def quoted(text: str) -> str:
@@ -78,13 +84,15 @@ class Findings:
     spoiled: set[Path] = field(default_factory=set)
 
     def add(self, code: str, path: Path, sentence: str, *, name: bool = False) -> None:
-        """Note a finding at a field. Raises TooManyFindingsError when that was the last one."""
+        """Note a finding at a field, once. Raises TooManyFindingsError when that was the last one."""
         self.add_at(code, self.places.of(path, name=name), path, sentence)
 
     def add_at(self, code: str, place: Place, path: Path, sentence: str) -> None:
         """As `add`, with the place given."""
         line, column = place
-        self.items.append(ContractFinding(code, line, column, field_of(path), sentence))
+        finding = ContractFinding(code, line, column, field_of(path), sentence)
+        if finding not in self.items:
+            self.items.append(finding)
         self.spoiled.update(path[:depth] for depth in range(len(path) + 1))
         if len(self.items) >= MOST_FINDINGS:
             raise TooManyFindingsError
@@ -94,6 +102,5 @@ class Findings:
         return path not in self.spoiled
 
     def in_order(self) -> Iterator[ContractFinding]:
-        """Every finding once, in the order of the text."""
-        once = dict.fromkeys(self.items)
-        return iter(sorted(once, key=lambda finding: (finding.line, finding.column)))
+        """Every finding, in the order of the text."""
+        return iter(sorted(self.items, key=lambda finding: (finding.line, finding.column)))

@@ -7,7 +7,7 @@ from typing import Final
 
 from traces.core.contracts.conforming import nearest
 from traces.core.contracts.model import PlantedTrial
-from traces.core.contracts.places import Findings, Path, quoted
+from traces.core.contracts.places import Findings, Path, path_of, quoted
 from traces.core.formats.native import item_of
 from traces.core.records import Source
 from traces.core.shown_json import shown_json
@@ -193,4 +193,4 @@ def _check_record(record: JsonObject, path: Path, findings: Findings) -> None:
     faults = [warning for warning in item.warnings if warning.code in _FAULTY_WARNINGS]
     for finding in (*item.refusals, *faults):
         sentence = f"The planted trial cannot be read: {finding.sentence}"
-        findings.add("bad-record", path, sentence)
+        findings.add("bad-record", (*path, *path_of(finding.place)), sentence)

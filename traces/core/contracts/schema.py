@@ -330,6 +330,12 @@ _STEP: Final = _object(
 
 _STATE: Final = "the environment's state"
 
+_MESSAGE_RECORD: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"role": _choice("Role", "Who speaks.", ("system", "user", "assistant", "tool"))},
+    "required": ["role"],
+}
+
 _PLANTED: Final = _object(
     "A planted trial, and what each check must say of it.",
     {
@@ -367,7 +373,7 @@ _PLANTED: Final = _object(
             "Steps", "The transcript in short form.", {"$ref": "#/$defs/step"}, MOST_STEPS
         ),
         "messages": _list(
-            "Messages", "The transcript in the form of trial records.", {"type": "object"}, 1_000
+            "Messages", "The transcript in the form of trial records.", _MESSAGE_RECORD, 1_000
         ),
         "expect": {
             "type": "object",

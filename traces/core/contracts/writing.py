@@ -33,7 +33,7 @@ _ALWAYS_LINES: Final = frozenset(
 """Fields whose parts always stand on lines of their own."""
 
 _PLAIN = re.compile(r"[^\W\d][\w./*~+-]*(?: [\w./*~+(-][\w./*~+()-]*)*|/[\w./*~+-]*")
-_OTHERS_READ_OTHERWISE: Final = frozenset(("yes", "no", "on", "off", "y", "n"))
+_OTHERS_READ_OTHERWISE: Final = frozenset(("yes", "no", "on", "off"))
 _ESCAPED = re.compile(
     "[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
