@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from decimal import Decimal
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -23,20 +21,16 @@ from evalsite.common.formatting import (
 )
 from evalsite.common.shell import Crumb, Pager
 from evalsite.web.flag_rows import flag_note
-from reviews.core.disposition import (
-    Decision,
-    GivenVerdict,
-    StandingResult,
-    TrialFacts,
-    disposition_of,
-    requirements_without_contract,
-)
+from evalsite.web.trial_standings import StepLinks, requirement_name, standings_of
+from evalsite.web.trial_verdicts import cited_steps, verdict_rows
+from reviews.core.disposition import Decision, GivenVerdict, NextAction, StandingResult
 from reviews.core.notices import NoticeCode, NoticedTrial, notices_on
 from reviews.selectors.flags import RaisedFlag, flags_of_trial
-from reviews.selectors.verdict_cards import VerdictCard, verdict_cards
-from traces.core.records import Disposition, GraderKind, TrialStatus, VerdictValue
-from traces.core.text_marks import clean_text, count_marks, marked_text
+from reviews.selectors.standings import TrialStandings, trial_standings
+from traces.core.records import Disposition, TrialStatus
+from traces.core.text_marks import clean_text, marked_text
 from traces.models import Trial, TrialRecord, Upload
+from traces.selectors.families import tasks_made_from
 from traces.selectors.raw_records import raw_record
 from traces.selectors.releases import NO_RELEASE
 from traces.selectors.rules import rules_of
@@ -59,15 +53,6 @@ from traces.web.rows import STATES, action_words, trial_label
 from traces.web.shell import system_shell
 from traces.web.transcript import ShownTranscript, shown_transcript
 
-_LONG_RATIONALE = 500
-_LONGEST_RATIONALE = 64_000  # characters
-_WORDS = {
-    VerdictValue.PASS: "pass",
-    VerdictValue.FAIL: "fail",
-    VerdictValue.UNKNOWN: "unresolved",
-    VerdictValue.ERROR: "harness-error",
-}
-_DIGEST = re.compile(r"[0-9a-f]{32,}")
 _NAIVE_TIME = "naive-time"
 # A reader warns of some things that flags and notices say too, in words of their own.
 _SAID_ELSEWHERE = frozenset({_NAIVE_TIME, *(code.value for code in NoticeCode)})
@@ -89,8 +74,13 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         return redirect(_agent_step(found, message, at))
     rules = rules_of(system)
     asked = number_in(request, "step") or number_in(request, "from")
-    cards = verdict_cards(found.pk)
-    given = tuple(card.given for card in cards)
+    standings = trial_standings(
+        found.pk,
+        task_pk=found.task_pk,
+        status=TrialStatus(found.status),
+        contract_pk=found.contract_pk,
+    )
+    given = standings.given
     flags = flags_of_trial(found.pk)
     # What people say comes before what the product notices.
     open_flags = sorted((flag for flag in flags if flag.is_open), key=lambda flag: not flag.by_name)
@@ -100,15 +90,24 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         page_of_step(found.pk, asked or 1),
         trial_url=here,
         rules=rules,
-        cited=_cited(given),
+        cited=cited_steps(standings),
     )
-    decision = _decision(found, given)
+    links = StepLinks.of(found, transcript, here)
+    rows = verdict_rows(standings, links, at=at, access=request.access, trial=found.uuid)
     page = pages.TrialPage(
         shell=system_shell(request.access, section="Trials"),
         crumbs=_crumbs(system.name, found, at),
         title=found.task_title or f"Task {found.task_id}",
         sub=_sub(found, at),
-        disposition=_disposition(decision),
+        disposition=_disposition(standings),
+        standings=standings_of(
+            standings,
+            found,
+            record,
+            made=tasks_made_from(found.pk),
+            access=request.access,
+            links=links,
+        ),
         notices=_notices(found, record, given, asked, {flag.key for flag in flags}),
         flags=tuple(flag_note(flag, at) for flag in open_flags[:LISTED_FLAGS]),
         more_flags=_more_flags(open_flags, found, at),
@@ -121,9 +120,8 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         pager=_pager(transcript, found, here),
         step_action=here,
         step_asked=asked,
-        verdicts=tuple(
-            _verdict(card, found, transcript, here) for card in sorted(cards, key=_verdict_order)
-        ),
+        verdicts=rows.shown,
+        superseded=rows.superseded,
         n_verdicts_waiting=0,
         state=_state(record),
         facts=_facts(found, record, at),
@@ -143,14 +141,6 @@ def _agent_step(trial: TrialDetail, message: int, at: Addresses) -> str:
     if not 1 <= message <= len(numbers):
         raise Http404("The agent sent fewer messages than that.")
     return at.step(trial.uuid, numbers[message - 1])
-
-
-def _cited(verdicts: Sequence[GivenVerdict]) -> tuple[tuple[int, str], ...]:
-    return tuple(
-        (step, f"{verdict.criterion} by {verdict.grader}")
-        for verdict in verdicts
-        for step in verdict.cited_steps
-    )
 
 
 def _crumbs(system_name: str, trial: TrialDetail, at: Addresses) -> tuple[Crumb, ...]:
@@ -178,32 +168,47 @@ def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
     return tuple(items)
 
 
-def _decision(trial: TrialDetail, given: Sequence[GivenVerdict]) -> Decision:
-    return disposition_of(
-        TrialFacts(status=TrialStatus(trial.status)), requirements_without_contract(given), given
-    )
-
-
-def _disposition(decision: Decision) -> pages.Disposition:
-    failed = [
-        f"{marked_text(standing.requirement.criterion)}: {standing.sentence}"
-        for standing in decision.standings
-        if standing.result is StandingResult.FAIL
-    ]
+def _disposition(found: TrialStandings) -> pages.Disposition:
+    decision = found.decision
     waiting = [
         f"{action_words(standing.action.value)} {marked_text(standing.requirement.criterion)}. "
         f"{standing.sentence}"
         for action in decision.actions
         for standing in decision.standings
-        if standing.result is StandingResult.OPEN and standing.action is action
+        if standing.requirement.mandatory and standing.action is action
     ]
+    if found.missing_evidence and NextAction.REPAIR_EVIDENCE in decision.actions:
+        words = action_words(NextAction.REPAIR_EVIDENCE.value)
+        names = ", ".join(found.missing_evidence)
+        waiting.insert(0, f"{words}. The contract asks for what was not recorded: {names}.")
     actions = waiting or [action_words(action.value) for action in decision.actions]
     return pages.Disposition(
         value=STATES[Disposition(decision.disposition.value)],
-        sentence=" ".join([decision.sentence, *failed]),
+        sentence=_decision_words(decision),
         next_actions=tuple(action[0].upper() + action[1:] for action in actions),
-        note="The task has no contract: the imported criteria decide.",
+        note="" if found.contract else "The task has no contract: the imported criteria decide.",
     )
+
+
+def _decision_words(decision: Decision) -> str:
+    """Why, with the requirements that failed by their class."""
+    by_class = [
+        (
+            name.value,
+            [
+                marked_text(requirement_name(standing.requirement))
+                for standing in decision.standings
+                if standing.requirement.mandatory
+                and standing.result is StandingResult.FAIL
+                and standing.requirement.criterion_class is name
+            ],
+        )
+        for name in decision.failed_classes
+    ]
+    if not by_class:
+        return decision.sentence
+    failed = "; ".join(f"{', '.join(names)} ({name})" for name, names in by_class)
+    return f"{decision.sentence} Failed: {failed}."
 
 
 def _more_flags(
@@ -276,78 +281,6 @@ def _cells_note(page: ShownTranscript) -> str:
     if page.previous is None and page.next is None:
         return ""
     return f"The agent's steps from {count_text(page.first)} to {count_text(page.last)}."
-
-
-def _verdict(
-    card: VerdictCard, trial: TrialDetail, page: ShownTranscript, here: str
-) -> pages.VerdictRow:
-    verdict = card.given
-    return pages.VerdictRow(
-        criterion=verdict.criterion,
-        value=_WORDS[verdict.value],
-        word=verdict.value.value,
-        grader=card.by_name or verdict.grader,
-        version=_version_text(verdict.grader_version),
-        kind=verdict.kind.value,
-        criterion_class=verdict.criterion_class.value,
-        is_mandatory=verdict.mandatory,
-        counts=verdict.counts,
-        why_not=_why_not(verdict),
-        raw_word=verdict.raw_word if verdict.raw_word != verdict.value.value else "",
-        score=_score_text(verdict.score),
-        rationale=_rationale(card.rationale, f"{here}raw"),
-        cited=tuple(
-            pages.Link(f"step {step}", _cited_href(step, trial, page, here))
-            for step in verdict.cited_steps
-        ),
-    )
-
-
-def _verdict_order(card: VerdictCard) -> tuple[bool, bool]:
-    """What counts comes first, and of that what is mandatory."""
-    return (not card.given.counts, not card.given.mandatory)
-
-
-def _version_text(version: str) -> str:
-    """A version as people tell it apart: the first digits of a long digest."""
-    return f"{version[:12]}…" if _DIGEST.fullmatch(version) else version
-
-
-def _why_not(verdict: GivenVerdict) -> str:
-    if verdict.counts:
-        return ""
-    if verdict.kind is GraderKind.MODEL:
-        return "the judge is not calibrated for this criterion"
-    return "it came in a file, and no reviewer vouched for it"
-
-
-def _score_text(score: Decimal | None) -> str:
-    if score is None:
-        return ""
-    text = f"{score:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _rationale(text: str, raw_url: str) -> pages.TextBlock | None:
-    if not text:
-        return None
-    shown = text[:_LONGEST_RATIONALE]
-    return pages.TextBlock(
-        text=shown,
-        size=len(text.encode("utf-8", "surrogatepass")),
-        n_marks=count_marks(shown),
-        is_cut=len(text) > len(shown),
-        full_url=raw_url if len(text) > len(shown) else "",
-        is_long=len(shown) > _LONG_RATIONALE,
-    )
-
-
-def _cited_href(step: int, trial: TrialDetail, page: ShownTranscript, here: str) -> str:
-    if not 1 <= step <= trial.n_messages:
-        return ""
-    if page.first <= step <= page.last:
-        return f"#step-{step}"
-    return f"{here}?step={step}#step-{step}"
 
 
 def _state(record: RecordFacts) -> pages.StateDifference | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from evalsite.common.remembering import remembered
 from reviews.core.disposition import Requirement, RequirementSource, requirements_without_contract
 from reviews.core.requirements import requirements_of
 from reviews.selectors.votes import given_verdicts
 from traces.core.contracts.model import Contract
-from traces.core.contracts.reading import read_contract
 from traces.core.records import CriterionClass
-from traces.models import ContractVersion, Task, Trial
+from traces.models import Trial
+from traces.selectors.contracts import contracts_in_effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +43,8 @@ def gradable_criteria(trial: Trial) -> dict[str, Gradable]:
 
     Those of the contract in effect; without one every imported criterion.
     """
-    pk = Task.objects.values_list("contract_id", flat=True).get(pk=trial.task_id)
-    if pk is None:
-        return _imported(trial.pk)
-    contract = _contract(pk)
-    return {} if contract is None else criteria_of(contract, pk)
-
-
-@remembered(256)
-def _contract(version_pk: int) -> Contract | None:
-    text = ContractVersion.objects.values_list("text", flat=True).get(pk=version_pk)
-    return read_contract(text).contract
+    version = contracts_in_effect([trial.task_id]).get(trial.task_id)
+    return criteria_of(version.contract, version.pk) if version else _imported(trial.pk)
 
 
 def criteria_of(contract: Contract, contract_pk: int) -> dict[str, Gradable]:

@@ -18,6 +18,7 @@ from traces.core.differences import StateDifferences, state_differences
 from traces.core.rules import RejectionSettings
 from traces.core.shown_json import shown_json
 from traces.core.text_marks import clean_text
+from traces.core.touched import TouchedCollection, TouchedRecords, touched_collections
 from traces.core.trajectory import Actor, Step
 from traces.core.transcript import DEFAULT_REJECTION, transcript_of
 from traces.core.values import Json, JsonObject
@@ -58,12 +59,15 @@ class TrialDetail:
     task_id: str
     task_title: str
     task_version: int
+    task_split: str
+    release_pk: int
     release_uuid: UUID
     release_name: str
     run_uuid: UUID
     run_name: str
     upload_uuid: UUID
     upload_name: str
+    contract_pk: int | None  # the version that the task's trials are decided by
     is_standing: bool  # no later attempt stands for its slot
     n_same_path: int  # other passing trials of the task with the same exact path
     previous: tuple[UUID, str] | None  # the trial of the task that came before: address, label
@@ -74,8 +78,8 @@ _TRIAL = """
 SELECT t.id, t.uuid, t.label, t.attempt, t.status, t.error, t.environment, t.external_id, t.digest,
        t.line, t.n_messages, t.n_tool_calls, t.n_rejected, cardinality(j.steps), t.cost_usd,
        t.input_tokens, t.output_tokens, t.started_at, t.ended_at, t.seconds, t.termination,
-       t.has_fault, k.id, k.uuid, k.task_id, k.title, v.number, r.uuid, r.name, u.uuid, u.name,
-       f.uuid, f.file_name, coalesce(d.stands, true),
+       t.has_fault, k.id, k.uuid, k.task_id, k.title, v.number, k.split, r.id, r.uuid, r.name, u.uuid, u.name,
+       f.uuid, f.file_name, k.contract_id, coalesce(d.stands, true),
        (SELECT count(*) FROM traces_trial x
         JOIN traces_trialdisposition y ON y.trial_id = x.id AND y.stands AND y.value = 'pass'
         JOIN traces_trajectorypaths q ON q.trajectory_id = x.trajectory_id
@@ -155,6 +159,7 @@ class RecordFacts:
     state_source: str
     changed: ShownDifference | None  # initial against final state
     against_expected: ShownDifference | None  # expected against final state
+    touched: tuple[TouchedCollection, ...]  # empty where a state is missing
     agent: tuple[tuple[str, str], ...]
     fault: str  # JSON text, "" without one
 
@@ -182,12 +187,28 @@ def record_facts(trial_pk: int) -> RecordFacts:
         state_source=clean_text(source) if isinstance(source, str) else "",
         changed=_difference(rest, "initial_state", "final_state", recorded),
         against_expected=_difference(rest, "expected_state", "final_state", recorded),
+        touched=_touched(rest.get("initial_state"), rest.get("final_state")),
         agent=tuple(
             (clean_text(name), clean_text(_short(value)))
             for name, value in (agent.items() if isinstance(agent, dict) else ())
             if value not in (None, "")
         ),
         fault="" if fault is None else clean_text(_short(fault)),
+    )
+
+
+def _touched(before: Json, after: Json) -> tuple[TouchedCollection, ...]:
+    if before is None or after is None:
+        return ()
+    return tuple(
+        TouchedCollection(
+            clean_text(each.name),
+            *(
+                TouchedRecords(tuple(clean_text(name) for name in records.names), records.n)
+                for records in (each.created, each.changed, each.removed)
+            ),
+        )
+        for each in touched_collections(before, after)
     )
 
 

@@ -1,0 +1,158 @@
+"""The verdicts on a trial as its page lists them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID
+
+from evalsite.access import Access, Act
+from evalsite.common.formatting import time_text
+from evalsite.web.trial_standings import StepLinks
+from reviews.core.disposition import GivenVerdict
+from reviews.selectors.standings import TrialStandings
+from reviews.selectors.verdict_cards import VerdictCard
+from traces.core.records import GraderKind, VerdictValue
+from traces.core.text_marks import count_marks
+from traces.web import pages
+from traces.web.addresses import Addresses, address
+
+_LONG_RATIONALE = 500
+_LONGEST_RATIONALE = 64_000  # characters
+_WORDS = {
+    VerdictValue.PASS: "pass",
+    VerdictValue.FAIL: "fail",
+    VerdictValue.UNKNOWN: "unresolved",
+    VerdictValue.ERROR: "harness-error",
+}
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRows:
+    """The verdicts that are listed, and those that are folded away."""
+
+    shown: tuple[pages.VerdictRow, ...]  # what counts comes first, and of that what is mandatory
+    superseded: tuple[pages.VerdictRow, ...]  # of checks of other contract versions
+
+
+def cited_steps(found: TrialStandings) -> tuple[tuple[int, str], ...]:
+    """Steps with who cites them; what was corrected or superseded cites nothing."""
+    gone = found.superseded | {card.given.corrects for card in found.cards}
+    return tuple(
+        (step, _citation(card))
+        for card in found.cards
+        if card.given.id not in gone
+        for step in card.given.cited_steps
+    )
+
+
+def _citation(card: VerdictCard) -> str:
+    given = card.given
+    if card.is_check:
+        return f"{given.criterion}: {given.value.value}"
+    return f"{given.criterion} by {card.by_name or given.grader}"
+
+
+def verdict_rows(
+    found: TrialStandings, links: StepLinks, *, at: Addresses, access: Access, trial: UUID
+) -> VerdictRows:
+    """The verdicts as rows. Those of the checks in effect stand with their requirements."""
+    by_id = {card.given.id: card for card in found.cards}
+    corrected = {
+        card.given.corrects: card for card in found.cards if card.given.corrects is not None
+    }
+    superseded = found.superseded
+    rows = _Rows(by_id, corrected, links, at, access, trial)
+    shown = [card for card in found.cards if not card.is_check]
+    return VerdictRows(
+        shown=tuple(rows.row(card) for card in sorted(shown, key=_order)),
+        superseded=tuple(rows.row(card) for card in found.cards if card.given.id in superseded),
+    )
+
+
+def _order(card: VerdictCard) -> tuple[bool, bool]:
+    return (not card.given.counts, not card.given.mandatory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    by_id: Mapping[str, VerdictCard]
+    corrected: Mapping[str, VerdictCard]
+    links: StepLinks
+    at: Addresses
+    access: Access
+    trial: UUID
+
+    def row(self, card: VerdictCard) -> pages.VerdictRow:
+        verdict = card.given
+        later = self.corrected.get(verdict.id)
+        earlier = self.by_id.get(verdict.corrects or "")
+        is_own = card.by_pk == self.access.user.pk and self.access.may(Act.REVIEW)
+        return pages.VerdictRow(
+            criterion=verdict.criterion,
+            value=_WORDS[verdict.value],
+            word=verdict.value.value,
+            grader=card.by_name or verdict.grader,
+            version=_version_text(verdict.grader_version),
+            kind=verdict.kind.value,
+            criterion_class=verdict.criterion_class.value,
+            is_mandatory=verdict.mandatory,
+            counts=verdict.counts,
+            why_not=_why_not(verdict),
+            raw_word=verdict.raw_word if verdict.raw_word != verdict.value.value else "",
+            score=_score_text(verdict.score),
+            rationale=_rationale(card.rationale, f"{self.links.here}raw"),
+            cited=self._cited(verdict),
+            at=card.created_at if card.by_pk is not None else None,
+            under=f"contract version {card.contract_number}" if card.contract_number else "",
+            corrected=f"{later.given.value.value}, {time_text(later.created_at)}" if later else "",
+            corrects=earlier.given.value.value if earlier else "",
+            correct_url=address(
+                self.at.verdict_form(self.trial),
+                {"criterion": verdict.criterion, "corrects": verdict.id},
+            )
+            if is_own and later is None
+            else "",
+        )
+
+    def _cited(self, verdict: GivenVerdict) -> tuple[pages.Link, ...]:
+        return tuple(
+            pages.Link(f"step {step}", self.links.href(step)) for step in verdict.cited_steps
+        )
+
+
+def _version_text(version: str) -> str:
+    """A version as people tell it apart: the first digits of a long digest."""
+    return f"{version[:12]}…" if _DIGEST.fullmatch(version) else version
+
+
+def _why_not(verdict: GivenVerdict) -> str:
+    if verdict.counts:
+        return ""
+    if verdict.kind is GraderKind.MODEL:
+        return "the judge is not calibrated for this criterion"
+    return "it came in a file, and no reviewer vouched for it"
+
+
+def _score_text(score: Decimal | None) -> str:
+    if score is None:
+        return ""
+    text = f"{score:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _rationale(text: str, raw_url: str) -> pages.TextBlock | None:
+    if not text:
+        return None
+    shown = text[:_LONGEST_RATIONALE]
+    return pages.TextBlock(
+        text=shown,
+        size=len(text.encode("utf-8", "surrogatepass")),
+        n_marks=count_marks(shown),
+        is_cut=len(text) > len(shown),
+        full_url=raw_url if len(text) > len(shown) else "",
+        is_long=len(shown) > _LONG_RATIONALE,
+    )

@@ -1,0 +1,222 @@
+"""What a trial comes to, requirement by requirement, with everything that says so."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from evalsite.common import blobs
+from reviews.core.deciding import TaskRequirements
+from reviews.core.disposition import (
+    Decision,
+    GivenVerdict,
+    Standing,
+    TrialFacts,
+    applies_to,
+)
+from reviews.core.requirements import FIXTURE, MarkedCriterion
+from reviews.selectors.marks import HeldMark, held_marks
+from reviews.selectors.verdict_cards import TrialCards, VerdictCard, trial_cards
+from reviews.selectors.votes import SeenEvidence
+from traces.core.records import GraderKind, TrialStatus, VerdictValue
+from traces.selectors.contracts import VersionedContract, contracts_named
+
+OTHER_STATE = (
+    "Trials of this task that bring the same facts started from different states, so none of them "
+    "tells of the agent."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingDetail:
+    """One requirement with its standing, the verdicts that apply to it, and its check's."""
+
+    standing: Standing
+    check: VerdictCard | None  # of the contract's own check, on the most evidence
+    voters: tuple[VerdictCard, ...]  # whose verdicts vote
+    marks: tuple[HeldMark, ...]
+
+    @property
+    def criterion(self) -> str:
+        """Its name."""
+        return self.standing.requirement.criterion
+
+
+@dataclass(frozen=True, slots=True)
+class AddedEvidence:
+    """Evidence that was added to the trial, without its content."""
+
+    uuid: uuid.UUID
+    order: int
+    parts: tuple[str, ...]
+    source: str
+    reason: str
+    by_name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStandings:
+    """What a trial comes to and why."""
+
+    decision: Decision
+    contract: VersionedContract | None  # in effect
+    details: tuple[StandingDetail, ...]
+    cards: tuple[VerdictCard, ...]  # every verdict, in the order in which they came
+    is_graded: bool  # under the contract in effect; True without one
+    missing_evidence: tuple[str, ...]
+    fixture_faults: tuple[str, ...]
+    additions: tuple[AddedEvidence, ...]
+    case: uuid.UUID | None
+    is_case_open: bool
+
+    @property
+    def given(self) -> tuple[GivenVerdict, ...]:
+        """The verdicts as the disposition reads them."""
+        return tuple(card.given for card in self.cards)
+
+    @property
+    def superseded(self) -> frozenset[str]:
+        """Ids of check verdicts that say nothing any more: of other versions, on less evidence."""
+        voting = {card.given.id for detail in self.details for card in detail.voters}
+        return frozenset(
+            card.given.id for card in self.cards if card.is_check and card.given.id not in voting
+        )
+
+
+def trial_standings(
+    trial_pk: int, *, task_pk: int, status: TrialStatus, contract_pk: int | None
+) -> TrialStandings:
+    """The standings of a trial, in at most four queries."""
+    found = trial_cards(trial_pk)
+    beside = _beside(trial_pk, task_pk)
+    if contract_pk is None:
+        contract, seen = None, SeenEvidence()
+    else:
+        contract = contracts_named([contract_pk])[contract_pk]
+        seen = found.seen.get(contract_pk, SeenEvidence())
+    faults = (*seen.faults, *((OTHER_STATE,) if contract and beside.has_other_state else ()))
+    given = [card.given for card in found.cards]
+    requirements = TaskRequirements(
+        contract.contract if contract else None,
+        contract_key=contract.key if contract else "",
+        marks=[_marked(mark) for mark in beside.marks],
+    )
+    facts = TrialFacts(status, seen.missing, len(beside.additions))
+    decision = requirements.decided(facts, given, has_faulty_fixture=bool(faults)).decision
+    return TrialStandings(
+        decision=decision,
+        contract=contract,
+        details=tuple(
+            _detail(standing, found, beside.marks, contract) for standing in decision.standings
+        ),
+        cards=found.cards,
+        is_graded=contract_pk is None or contract_pk in found.seen,
+        missing_evidence=seen.missing,
+        fixture_faults=faults,
+        additions=beside.additions,
+        case=beside.case,
+        is_case_open=beside.is_case_open,
+    )
+
+
+def _marked(mark: HeldMark) -> MarkedCriterion:
+    digest = mark.criterion_digest
+    return MarkedCriterion(mark.criterion, digest.bytes if digest else None, mark.mark)
+
+
+def _detail(
+    standing: Standing,
+    found: TrialCards,
+    marks: Sequence[HeldMark],
+    contract: VersionedContract | None,
+) -> StandingDetail:
+    requirement = standing.requirement
+    applying = [card for card in found.cards if applies_to(card.given, requirement)]
+    corrected = {card.given.corrects for card in applying if card.given.kind is GraderKind.HUMAN}
+    check = max(
+        (card for card in applying if card.is_check),
+        key=lambda card: (card.given.evidence_order, int(card.given.id)),
+        default=None,
+    )
+    fixture = contract.contract.digest if contract else None
+    places = ((requirement.criterion, requirement.criterion_digest), (FIXTURE, fixture))
+    return StandingDetail(
+        standing=standing,
+        check=check,
+        voters=tuple(
+            card
+            for card in applying
+            if card.given.counts
+            and card.given.id not in corrected
+            and not (card.is_check and _gave_way(card, check))
+        ),
+        marks=tuple(
+            mark
+            for mark in marks
+            if requirement.marks
+            and (mark.criterion, mark.criterion_digest and mark.criterion_digest.bytes) in places
+        ),
+    )
+
+
+def _gave_way(card: VerdictCard, latest: VerdictCard | None) -> bool:
+    """Whether the check's verdict on more evidence took the place of an earlier one."""
+    if latest is None or card is latest:
+        return False
+    value = card.given.value
+    return value is latest.given.value or value not in (VerdictValue.PASS, VerdictValue.FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What else a trial's standings need to know."""
+
+    marks: tuple[HeldMark, ...]
+    additions: tuple[AddedEvidence, ...]
+    has_other_state: bool
+    case: uuid.UUID | None
+    is_case_open: bool
+
+
+_NAME = "coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username)"
+# One row a addition, or one without any: what stands beside comes along with it.
+_ADDITIONS = f"""
+SELECT c.uuid, c.state = 'open', EXISTS (
+           SELECT 1 FROM traces_trialfixture a
+           JOIN traces_trialfixture b ON b.task_id = a.task_id
+                AND b.task_version_id = a.task_version_id AND b.facts = a.facts
+                AND b.state <> a.state
+           WHERE a.trial_id = w.id),
+       e.uuid, e."order", e.parts, e.source, e.reason, {_NAME}, e.added_at
+FROM (SELECT %s::bigint AS id) w
+LEFT JOIN reviews_case c ON c.trial_id = w.id
+LEFT JOIN traces_evidenceaddition e ON e.trial_id = w.id
+LEFT JOIN traces_user p ON p.id = e.by_id
+ORDER BY e."order"
+"""  # noqa: S608
+
+
+def _beside(trial_pk: int, task_pk: int) -> _Beside:
+    with connection.cursor() as cursor:
+        cursor.execute(_ADDITIONS, [trial_pk])
+        rows = cursor.fetchall()
+    case, is_open, has_other_state = rows[0][:3]
+    return _Beside(
+        marks=held_marks(task_pk),
+        additions=tuple(_addition(row[3:]) for row in rows if row[3] is not None),
+        has_other_state=has_other_state,
+        case=case,
+        is_case_open=bool(is_open),
+    )
+
+
+def _addition(row: tuple[Any, ...]) -> AddedEvidence:
+    identity, order, parts, source, reason, by_name, at = row
+    named = blobs.loads(parts) if isinstance(parts, str) else parts
+    return AddedEvidence(identity, order, tuple(named), source, reason, by_name, at)
