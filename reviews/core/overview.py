@@ -6,7 +6,7 @@ contract version*: versions are never pooled. Missing declared trials belong to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -216,7 +216,7 @@ class Efficiency:
     n_left_out: int  # tasks that nothing passed, or passed without any call
 
 
-def step_efficiency(units: Iterable[UnitCounts], shortest: dict[str, int | None]) -> Efficiency:
+def step_efficiency(units: Iterable[UnitCounts], shortest: Mapping[str, int | None]) -> Efficiency:
     """Mean tool calls of a task's graded trials divided by those of its shortest passing path.
 
     `shortest` is by unit key (see `unit_key`), over all releases. Then the mean over tasks. None
