@@ -14,10 +14,12 @@ from django.db import transaction
 
 from evalsite.projections import decide_trials, refresh_figures
 from reviews.core.disposition import Mark
-from reviews.models import CaseEventKind, CheckMark, CheckMarkWithdrawal
-from reviews.services.cases import note_on_trial
-from reviews.services.marks import mark_check, withdraw_mark
+from reviews.models import CaseEventKind, CheckMark, CheckMarkWithdrawal, Verdict
+from reviews.services.cases import note_on_task, note_on_trial
+from reviews.services.marks import mark_check, name_of, withdraw_mark
+from reviews.services.person_verdicts import give_verdict
 from traces.core.additions import Addition
+from traces.core.records import VerdictValue
 from traces.models import ApiKey, EvidenceAddition, Release, System, Task, Trial, User
 from traces.services.additions import add_evidence
 from traces.services.trials import ingest_locks
@@ -86,6 +88,9 @@ def mark_and_decide(
     with _task_locked(trial.task) as trial_ids:
         row = mark_check(trial, criterion=criterion, mark=mark, reason=reason, by=by, now=now)
         decided_again(trial_ids, trial.task.system, now=now)
+        # Told when the cases that it opens are there.
+        words = f"{name_of(row.criterion)} as {row.mark}: {row.reason}"
+        note_on_task(row.task_id, CaseEventKind.MARKED, words, by=by, now=now)
     return row
 
 
@@ -95,6 +100,8 @@ def withdraw_and_decide(
     """Withdraw a mark (`reviews.services.marks.withdraw_mark`) and decide its task's trials anew."""
     with _task_locked(mark.task) as trial_ids:
         row = withdraw_mark(mark, reason=reason, by=by, now=now)
+        words = f"{name_of(mark.criterion)} is {mark.mark} no longer: {row.reason}"
+        note_on_task(mark.task_id, CaseEventKind.MARKED, words, by=by, now=now)
         decided_again(trial_ids, mark.task.system, now=now)
     return row
 
@@ -107,3 +114,31 @@ def _task_locked(task: Task) -> Iterator[list[int]]:
         ingest_locks(task.system, releases.order_by("pk"))
         # Read under the lock: what came until now is among them.
         yield list(Trial.objects.filter(task=task).order_by("pk").values_list("pk", flat=True))
+
+
+def verdict_and_decide(
+    trial: Trial,
+    *,
+    criterion: str,
+    value: VerdictValue,
+    reason: str,
+    steps: Iterable[int],
+    by: User,
+    now: datetime,
+    corrects: Verdict | None = None,
+) -> Verdict:
+    """Give a verdict (`reviews.services.person_verdicts.give_verdict`) and decide the trial on it."""
+    system = System.objects.get(pk=trial.system_id)
+    with evidence_locked(system, [trial.pk]):
+        row = give_verdict(
+            trial,
+            criterion=criterion,
+            value=value,
+            reason=reason,
+            steps=steps,
+            by=by,
+            now=now,
+            corrects=corrects,
+        )
+        decided_again([trial.pk], system, now=now)
+    return row

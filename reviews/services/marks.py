@@ -14,11 +14,10 @@ from django.db import transaction
 from evalsite.common.formatting import time_text
 from reviews.core.disposition import Mark
 from reviews.core.requirements import FIXTURE
-from reviews.models import CaseEventKind, CheckMark, CheckMarkWithdrawal
+from reviews.models import CheckMark, CheckMarkWithdrawal
 from reviews.permissions.flags import role_in
 from reviews.permissions.marks import mark_withdrawal_refusal, marking_refusal
 from reviews.selectors.marks import held_marks, markable_of, written_by
-from reviews.services.cases import note_on_task
 from traces.core.text_marks import clean_text, count_marks
 from traces.models import Task, Trial, User
 
@@ -80,8 +79,6 @@ def mark_check(
         by=by,
         marked_at=now,
     )
-    words = f"{name_of(criterion)} as {mark.value}: {why}"
-    note_on_task(trial.task_id, CaseEventKind.MARKED, words, by=by, now=now)
     log.info("check marked", extra={"mark": str(row.uuid), "by": by.username})
     return row
 
@@ -108,8 +105,6 @@ def withdraw_mark(mark: CheckMark, *, reason: str, by: User, now: datetime) -> C
         )
     why = _reason(reason)
     row = CheckMarkWithdrawal.objects.create(mark=mark, reason=why, by=by, withdrawn_at=now)
-    words = f"{name_of(mark.criterion)} is {mark.mark} no longer: {why}"
-    note_on_task(mark.task_id, CaseEventKind.MARKED, words, by=by, now=now)
     log.info("mark withdrawn", extra={"mark": str(mark.uuid), "by": by.username})
     return row
 
