@@ -190,7 +190,7 @@ class _Rows:
             steps=self.links.links(self._steps(detail)),
             fields=tuple(WrongField(each.pointer, each.wanted, each.found) for each in fields),
             n_more_fields=found.n_differences - len(fields) if found else 0,
-            voters=tuple(_says(card) for card in detail.voters),
+            voters=tuple(verdict_words(card) for card in detail.voters),
             marks=tuple(_mark_words(mark) for mark in detail.marks),
             question=self.questions.get(name, ""),
             verdict_url=address(self.at.verdict_form(self.trial), {"criterion": name})
@@ -230,7 +230,8 @@ def requirement_name(requirement: Requirement) -> str:
     return requirement.criterion
 
 
-def _says(card: VerdictCard) -> str:
+def verdict_words(card: VerdictCard) -> str:
+    """Who says what."""
     return f"{clean_text(card.by_name or card.given.grader)} says {card.given.value.value}"
 
 
