@@ -12,10 +12,12 @@ from traces.core.contracts.documents import (
     MOST_DOCUMENTS,
     MOST_NODES,
     MOST_TEXT_BYTES,
+    MOST_TEXT_NODES,
 )
 from traces.core.contracts.expressions import expressions_of
 from traces.core.contracts.model import Contract, EvidencePart
 from traces.core.contracts.places import MOST_FINDINGS
+from traces.core.contracts.planting import MOST_PLANTED_STEPS
 from traces.core.contracts.reading import read_contract
 from traces.core.contracts.schema import CONTRACT_SCHEMA, MOST_EXPRESSION_CHARS, SCHEMA_ID
 from traces.core.rules import RuleKind
@@ -80,6 +82,8 @@ def test_the_bounds_are_those_of_the_code() -> None:
         f"and a depth of {DEEPEST}; a text at most {MOST_TEXT_BYTES // 1024**2} MB and "
         f"{MOST_DOCUMENTS} documents." in WORDS
     )
+    assert f"After {MOST_TEXT_NODES:,} names and values of a text" in WORDS
+    assert f"at most {MOST_PLANTED_STEPS:,} steps together" in WORDS
     assert f"mistake (up to {MOST_FINDINGS}) is reported" in WORDS
     assert f"At most {MOST_EXPRESSION_CHARS} characters." in WORDS
     assert f"`{SCHEMA_ID}`" in WORDS

@@ -24,6 +24,7 @@ MOST_TEXT_BYTES: Final = 4 * MIB
 MOST_DOCUMENT_BYTES: Final = 256 * KIB
 MOST_DOCUMENTS: Final = 500
 MOST_NODES: Final = 20_000  # names, scalars, lists and mappings of a document
+MOST_TEXT_NODES: Final = 100_000  # of all documents of a text: what follows is not read
 DEEPEST: Final = 32  # lists and mappings inside each other
 
 Loader: TypeAlias = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
@@ -56,6 +57,7 @@ class Document:
 
     value: Json = None
     is_whole: bool = False  # read to its end
+    n_nodes: int = 0  # that were read
     findings: Findings = field(default_factory=Findings)
     untold: set[Path] = field(default_factory=set)  # values that are stand-ins
 
@@ -183,7 +185,6 @@ class _Builder:
         self._document = document
         self._findings = document.findings
         self._places = document.findings.places
-        self._n_nodes = 0
 
     def build(self, loader: Loader) -> None:
         """Fill the document."""
@@ -330,8 +331,8 @@ class _Builder:
             self._findings.add_at("tag", place, path, sentence)
 
     def _count(self, event: yaml.Event, path: Path) -> None:
-        self._n_nodes += 1
-        if self._n_nodes > MOST_NODES:
+        self._document.n_nodes += 1
+        if self._document.n_nodes > MOST_NODES:
             sentence = f"The contract holds more than {MOST_NODES} names and values."
             self._stop("too-many-nodes", event, path, sentence)
 

@@ -23,11 +23,15 @@ _RECORD_FIELDS: Final = (
     "started_at",
     "ended_at",
 )
+MOST_PLANTED_STEPS: Final = 5_000
+"""Of all planted trials of a contract together, what they take over from each other counted."""
+
 _STAND_IN: Final[JsonObject] = {
     "task_id": "planted",
     "trial": 0,
     "agent": {"name": "planted", "version": "1"},
 }
+_ANY_VALUE: Final = frozenset(("facts", "initial_state", "final_state", "expected_state"))
 _FAULTY_WARNINGS: Final = frozenset(
     ("not-a-number", "out-of-range", "malformed-time", "negative-duration")
 )
@@ -40,6 +44,7 @@ def planted_trials(
     """The planted trials, each with its index in the document; `checks` may be expected."""
     written: dict[str, JsonObject] = {}
     trials: list[PlantedTrial] = []
+    n_steps = 0
     for index, data in tests:
         path: Path = ("grader_tests", index)
         name = str(data["name"])
@@ -48,12 +53,25 @@ def planted_trials(
             findings.add("second-name", (*path, "name"), sentence)
             continue
         full = _written_out(data, written, path, findings)
+        n_steps += sum(len(_list_of(full, part)) for part in ("steps", "messages"))
+        if n_steps > MOST_PLANTED_STEPS:
+            sentence = (
+                f"The grader tests hold more than {MOST_PLANTED_STEPS} steps together, those taken "
+                "over counted: make them shorter."
+            )
+            findings.add("too-many-steps", path, sentence)
+            break
         written[name] = full
         expect = tuple(_expected(data["expect"], checks, path, findings))
         record = _record_of(full)
         _check_record(record, path, findings)
         trials.append(PlantedTrial(name, record, expect))
     return tuple(trials)
+
+
+def _list_of(data: JsonObject, name: str) -> list[Json]:
+    value = data.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _expected(
@@ -134,10 +152,7 @@ def _calls_in(step: JsonObject) -> list[JsonObject]:
     """The calls of one step, in order."""
     if "call" in step:
         return [step]
-    together = step.get("together")
-    return (
-        [call for call in together if isinstance(call, dict)] if isinstance(together, list) else []
-    )
+    return [call for call in _list_of(step, "together") if isinstance(call, dict)]
 
 
 def _called(steps: list[Json]) -> Iterator[str]:
@@ -189,7 +204,8 @@ def _result(call_id: str, result: Json, *, is_error: bool) -> JsonObject:
 
 def _check_record(record: JsonObject, path: Path, findings: Findings) -> None:
     """Note why the reader of trials would refuse the record, or read a part as missing."""
-    item = item_of({**_STAND_IN, **record}, Source(1))
+    checked = {name: value for name, value in record.items() if name not in _ANY_VALUE}
+    item = item_of({**_STAND_IN, **checked}, Source(1))
     faults = [warning for warning in item.warnings if warning.code in _FAULTY_WARNINGS]
     for finding in (*item.refusals, *faults):
         sentence = f"The planted trial cannot be read: {finding.sentence}"

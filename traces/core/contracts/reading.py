@@ -6,7 +6,9 @@ from traces.core.contracts.building import contract_of
 from traces.core.contracts.conforming import check_shape
 from traces.core.contracts.documents import (
     FAST_LOADER,
+    MOST_TEXT_NODES,
     Chunk,
+    Document,
     Loader,
     UnreadableTextError,
     chunks_of,
@@ -37,15 +39,25 @@ def read_contracts(text: str | bytes, loader: Loader = FAST_LOADER) -> tuple[Con
         return (_unread(error.code, error.place, str(error)),)
     if not chunks:
         return (_unread("no-contract", (1, 1), "There is no contract in this text."),)
-    return tuple(_reading_of(chunk, loader) for chunk in chunks)
+    readings: list[ContractReading] = []
+    n_nodes = 0
+    for chunk in chunks:
+        if n_nodes > MOST_TEXT_NODES:
+            sentence = "The text holds too much before this contract: split it."
+            finding = ContractFinding("text-too-large", chunk.line, 1, "", sentence)
+            readings.append(ContractReading(chunk.line, chunk.text, None, (finding,)))
+            continue
+        document = document_of(chunk, loader)
+        n_nodes += document.n_nodes
+        readings.append(_reading_of(chunk, document))
+    return tuple(readings)
 
 
 def _unread(code: str, place: Place, sentence: str) -> ContractReading:
     return ContractReading(1, "", None, (ContractFinding(code, *place, "", sentence),))
 
 
-def _reading_of(chunk: Chunk, loader: Loader) -> ContractReading:
-    document = document_of(chunk, loader)
+def _reading_of(chunk: Chunk, document: Document) -> ContractReading:
     contract = None
     try:
         if document.is_whole:

@@ -151,6 +151,16 @@ def test_steps_are_left_out_by_number_and_by_call() -> None:
     assert chained.record["messages"] == [calls(call("c1", "y")), agent]
 
 
+def test_steps_of_all_tests_together_are_bounded() -> None:
+    steps = ", ".join(["{user: u}"] * 500)
+    tests = f"  - {{name: a, steps: [{steps}], expect: {{r: fail}}}}\n" + "".join(
+        f"  - {{name: b{n}, like: a, expect: {{r: fail}}}}\n" for n in range(50)
+    )
+
+    assert len(planted("".join(tests.splitlines(keepends=True)[:10]))) == 10
+    assert [fault[:4] for fault in found_in(tests)] == [(11, 5, "too-many-steps", "[10]")]
+
+
 A = "  - {name: a, steps: [{call: xy}, {user: u}], expect: {r: pass}}\n"
 
 FAULTS = [

@@ -491,6 +491,16 @@ def test_contracts_are_read_each_for_itself() -> None:
     assert [readings[n].findings[0].line for n in (1, 2)] == [6, 8]
 
 
+def test_contracts_after_too_much_text_are_not_read() -> None:
+    large = f"task: t\nfacts: {{a: [{', '.join('1' * 19_900)}]}}\n"
+
+    readings = read_contracts("---\n".join([large] * 6 + [WELL]))
+
+    codes = [[finding.code for finding in reading.findings] for reading in readings]
+    assert codes == [["nothing-required"]] * 6 + [["text-too-large"]]
+    assert (readings[6].line, readings[6].text) == (19, WELL)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [(b"task: \xff", "not-utf-8"), ("x" * (MOST_TEXT_BYTES + 1), "text-too-large")],
