@@ -99,6 +99,7 @@ class ListedCase:
     release_pk: int
     release_uuid: UUID
     release_name: str
+    run_name: str
 
     @property
     def place(self) -> Place:
@@ -121,11 +122,12 @@ SELECT c.id, c.uuid, c.state, c.disposition, c.next_actions, c.action, c.worked_
        c.n_opened, c.opened_at, c.closed_at, c.due_on, c.n_comments, c.assignee_id, p.uuid,
        coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''),
        t.id, t.uuid, t.label, t.attempt, left(t.error, %(most_error)s),
-       k.id, k.uuid, k.task_id, k.title, k.family, coalesce(k.split, ''), r.id, r.uuid, r.name
+       k.id, k.uuid, k.task_id, k.title, k.family, coalesce(k.split, ''), r.id, r.uuid, r.name, u.name
 FROM reviews_case c
 JOIN traces_trial t ON t.id = c.trial_id
 JOIN traces_task k ON k.id = c.task_id
 JOIN traces_release r ON r.id = c.release_id
+JOIN traces_run u ON u.id = t.run_id
 LEFT JOIN traces_user p ON p.id = c.assignee_id
 """
 

@@ -44,7 +44,8 @@ def row(case: Case) -> dict[str, Any]:
         "closed_at",
         "due_on",
     ]
-    return Case.objects.filter(pk=case.pk).values(*names).get()
+    found: dict[str, Any] = Case.objects.filter(pk=case.pk).values(*names).get()
+    return found
 
 
 def history(case: Case) -> list[tuple[str, str, Any]]:

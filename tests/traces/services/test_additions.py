@@ -120,7 +120,7 @@ def test_source_and_reason_are_required(place: str, text: str, code: str, cast: 
     trial = stored_trial(cast)
 
     with pytest.raises(AdditionError) as refused:
-        add(trial, cast, **{place: text})
+        add(trial, cast, STATE, **{place: text})
 
     assert findings(refused) == [(code, place)]
 
