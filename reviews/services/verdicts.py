@@ -281,8 +281,8 @@ _CHECK_COLUMNS = (
 
 def checks_version(system: System) -> int:
     """The row of the contract checks, in their version, as a grader of the system."""
-    (row,) = _versions(system, {(GraderKind.CODE.value, CHECKS_GRADER, CHECKS_VERSION)}).values()
-    return row
+    named = (GraderKind.CODE.value, CHECKS_GRADER, CHECKS_VERSION)
+    return _versions(system, {named})[named]
 
 
 def store_checks(system: System, graded: Sequence[GradedTrial], *, now: datetime) -> int:
