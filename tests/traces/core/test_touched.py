@@ -24,9 +24,7 @@ def fates(before: Json, after: Json) -> list[tuple[str, list[str], list[str], li
             [("a", ["new9", "new10"], ["y"], ["z"])],
             id="records-by-name",
         ),
-        pytest.param(
-            {"a": [1, 2, 3]}, {"a": [1, 9, 3, 4]}, [("a", ["3"], ["1"], [])], id="places"
-        ),
+        pytest.param({"a": [1, 2, 3]}, {"a": [1, 9, 3, 4]}, [("a", ["3"], ["1"], [])], id="places"),
         pytest.param({"a": [1, 2]}, {"a": [1, 2, 3]}, [("a", ["2"], [], [])], id="appended"),
         pytest.param({"a": [1, 1]}, {"a": [1]}, [("a", [], [], ["1"])], id="dropped"),
         pytest.param({"a": [1, 2, 3]}, {"a": [1, 3]}, [("a", [], [], ["1"])], id="from-between"),
