@@ -37,7 +37,7 @@ _NOTHING = re.compile(r"[ \t]*(?:#.*)?|%YAML 1\.[0-9][ \t]*(?:#.*)?")
 _BAD_CHARACTER = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\t"
 )
-_TIGHT_COMMENT = re.compile(r"[|>][-+0-9]*#")  # one of the parsers takes it
+_TIGHT_COMMENT = re.compile(r"(?:[&!]\S*\s+)*[|>][-+0-9]*#")  # one of the parsers takes it
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MOST_BAD_CHARACTERS = 10
 

@@ -353,6 +353,7 @@ yaml_pieces = st.lists(
 @example("{? : }")
 @example("a: |# b\n  c\n")
 @example("a: >-1#\n  c\n")
+@example("&x !t |#")
 def test_both_parsers_give_the_same_values(text: str) -> None:
     for chunk in chunks_of(text):
         fast, pure = document_of(chunk, FAST_LOADER), document_of(chunk, PURE_LOADER)
