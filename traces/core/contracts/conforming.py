@@ -30,7 +30,8 @@ _HINTS: Final = {
     "rules": _REQUIREMENTS,
     "forbidden": _REQUIREMENTS,
 }
-_LONGEST_GUESSED_NAME: Final = 60
+_LONGEST_GUESSED_NAME: Final = 40
+_MOST_GUESSED_NAMES: Final = 100
 _MOST_UNKNOWN_FIELDS: Final = 20  # of one mapping
 _MOST_VALUE_CHARS: Final = 60
 
@@ -76,11 +77,20 @@ def check_shape(document: Document) -> None:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that was probably meant, as a question; "" when there is none."""
-    folded = {name.casefold().replace("-", "_"): name for name in known}
-    wanted = word[:_LONGEST_GUESSED_NAME].casefold().replace("-", "_")
-    close = difflib.get_close_matches(wanted, folded, 1, 0.6)
+    """The known word that was probably meant, as a question; "" when there is none.
+
+    Long words are not guessed, and not among very many: comparing would take long.
+    """
+    if len(word) > _LONGEST_GUESSED_NAME:
+        return ""
+    few = [name for name in known if len(name) <= _LONGEST_GUESSED_NAME][:_MOST_GUESSED_NAMES]
+    folded = {_folded(name): name for name in few}
+    close = difflib.get_close_matches(_folded(word), folded, 1, 0.6)
     return f" Do you mean `{folded[close[0]]}`?" if close else ""
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("-", "_")
 
 
 def _named(path: Path) -> str:

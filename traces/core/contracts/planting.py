@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from traces.core.contracts.conforming import nearest
@@ -25,6 +25,8 @@ _RECORD_FIELDS: Final = (
 )
 MOST_PLANTED_STEPS: Final = 5_000
 """Of all planted trials of a contract together, what they take over from each other counted."""
+
+_MOST_HINTED: Final = 10  # findings, others counted: guessing takes long among many names
 
 _STAND_IN: Final[JsonObject] = {
     "task_id": "planted",
@@ -69,6 +71,11 @@ def planted_trials(
     return tuple(trials)
 
 
+def _hint(word: str, known: Iterable[str], findings: Findings) -> str:
+    """What was probably meant, for the first few mistakes."""
+    return nearest(word, known) if len(findings.items) < _MOST_HINTED else ""
+
+
 def _list_of(data: JsonObject, name: str) -> list[Json]:
     value = data.get(name)
     return value if isinstance(value, list) else []
@@ -82,7 +89,7 @@ def _expected(
         if criterion not in checks:
             sentence = (
                 f"The contract has no check {quoted(criterion)} that code decides."
-                f"{nearest(criterion, checks)}"
+                f"{_hint(criterion, checks, findings)}"
             )
             findings.add("unknown-check", (*path, "expect", criterion), sentence, name=True)
         yield criterion, str(word)
@@ -97,7 +104,9 @@ def _written_out(
         return data
     base = earlier.get(like)
     if base is None:
-        sentence = f"There is no earlier grader test {quoted(like)}.{nearest(like, earlier)}"
+        sentence = (
+            f"There is no earlier grader test {quoted(like)}.{_hint(like, earlier, findings)}"
+        )
         findings.add("unknown-test", (*path, "like"), sentence)
         base = {}
     own_transcript = "steps" in data or "messages" in data
@@ -126,7 +135,7 @@ def _steps_without(base: JsonObject, without: list[Json], path: Path, findings: 
         if isinstance(item, str):
             names.add(item)
             if item not in called:
-                sentence = f"No step there calls {quoted(item)}.{nearest(item, called)}"
+                sentence = f"No step there calls {quoted(item)}.{_hint(item, called, findings)}"
                 findings.add("no-such-step", (*path, index), sentence)
         else:
             number = int(item)  # type: ignore[arg-type]

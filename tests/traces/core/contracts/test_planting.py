@@ -229,3 +229,17 @@ def test_a_mistake_in_a_planted_trial_is_named(
     tests: str, found: list[tuple[int, int, str, str, str]]
 ) -> None:
     assert found_in(tests) == found
+
+
+def test_names_are_guessed_for_the_first_few_mistakes() -> None:
+    expect = ", ".join(f"outcome{n}: pass" for n in range(13))
+
+    found = found_in(f"  - {{name: n, steps: [], expect: {{{expect}}}}}\n")
+
+    assert ["Do you mean `outcome`?" in fault[4] for fault in found] == [True] * 10 + [False] * 3
+
+
+def test_long_names_are_not_guessed() -> None:
+    (fault,) = found_in(f"  - {{name: n, steps: [], expect: {{{'r' * 41}: pass}}}}\n")
+
+    assert fault[4].endswith("that code decides.")
