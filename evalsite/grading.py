@@ -175,9 +175,7 @@ def _ungraded(
     return _lacking(wanted, list(lacking))
 
 
-def _lacking(
-    wanted: Mapping[str, Any], trial_ids: list[int]
-) -> dict[int, tuple[int, list[int]]]:
+def _lacking(wanted: Mapping[str, Any], trial_ids: list[int]) -> dict[int, tuple[int, list[int]]]:
     with connection.cursor() as cursor:
         cursor.execute(_GRADED, {**wanted, "trials": trial_ids})
         rows = cursor.fetchall()
@@ -301,3 +299,27 @@ WITH mine AS (
 )
 SELECT trial_id FROM mine JOIN mixed USING (task_id, task_version_id, facts)
 """
+
+
+def grade_task(system: System, task_pk: int, *, now: datetime) -> GradingReport:
+    """Grade all trials of a task under the contract in effect, and keep anew how they started.
+
+    Part of the transaction of a rebuild, under `ingest_locks`.
+    """
+    versions = contracts_in_effect([task_pk])
+    report = GradingReport()
+    after = 0
+    while ids := _trials_after(task_pk, after):
+        after = ids[-1]
+        _grade(system, ids, versions, report, now)
+    remake_fixtures(system, task_pk)
+    return report
+
+
+def _trials_after(task_pk: int, after: int) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM traces_trial WHERE task_id = %s AND id > %s ORDER BY id LIMIT %s",
+            [task_pk, after, STORED_TOGETHER],
+        )
+        return [row[0] for row in cursor.fetchall()]

@@ -1,4 +1,9 @@
-"""Projections made anew from evidence: path keys, dispositions and figures."""
+"""Projections made anew from evidence: path keys, fixtures, dispositions and figures.
+
+Trials that lack gradings under the checks of this version of the product get them first: after a
+change of the checks a rebuild grades every trial of a task with a contract again. Cases are no
+projection alone, as people work on them: they are kept, and follow the dispositions.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evalsite.grading import grade_task
 from evalsite.projections import decide_trials, refresh_figures
 from evalsite.stored_keys import BATCH, KeyMaker, trajectories_after
 from traces.models import RulesVersion, System, Task, TaskFigures, TrajectoryPaths, Trial
@@ -24,6 +30,10 @@ def rebuild(system: System, *, say: Callable[[str], None]) -> None:
         ingest_locks(system, system.releases.all())
         n_paths = _rebuild_paths(system)
         say(f"{n_paths:,} trajectories have their path keys")
+        for task_pk in Task.objects.filter(system=system, contract__isnull=False).values_list(
+            "pk", flat=True
+        ):
+            grade_task(system, task_pk, now=timezone.now())
         n_trials = 0
         for trial_ids in _batches(Trial.objects.filter(task__system=system)):
             decide_trials(trial_ids, now=timezone.now())
