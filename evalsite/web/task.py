@@ -17,6 +17,7 @@ from evalsite.common import blobs
 from evalsite.common.formatting import counted, money_text
 from evalsite.common.shell import Choice, Crumb, Figure, Option
 from evalsite.web.estimates import estimate_text
+from evalsite.web.task_history import history_lines
 from evalsite.web.task_tabs import TaskTab, task_tabs
 from reviews.core.accepted_paths import GroupStanding, standing_of_group
 from reviews.core.estimators import pass_at_k, pass_hat_k
@@ -25,6 +26,7 @@ from traces.core.paths import PathLevel
 from traces.core.records import Disposition
 from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text
+from traces.selectors.families import task_history
 from traces.selectors.path_layout import LaidStep, PathLayout, path_layout
 from traces.selectors.paths import key_name
 from traces.selectors.releases import ReleaseName, release_names
@@ -158,6 +160,7 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
         title=found.title,
         text=_text(found),
         facts=_facts(found, asked),
+        history=history_lines(task_history(found.pk), at),
         tabs=task_tabs(
             at,
             found.uuid,

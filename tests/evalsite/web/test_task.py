@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from traces.core.paths import PathLevel
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, RuleSet
 from traces.core.trajectory import ToolKind
-from traces.models import Release, RulesVersion, System, Task, Trial
+from traces.models import Release, RulesVersion, System, Task, TaskOrigin, Trial
+from traces.services.families import note_exposure
 
 pytestmark = pytest.mark.django_db
 
@@ -447,8 +449,8 @@ def test_query_count_of_a_task_does_not_grow(client: Client, cast: Cast) -> None
         release="2.0",
     )
 
-    assert (one, n_queries(client, path)) == (15, 15)
-    assert n_queries(client, path) == 12  # the layout is remembered
+    assert (one, n_queries(client, path)) == (16, 16)
+    assert n_queries(client, path) == 13  # the layout is remembered
 
 
 def test_a_task_that_does_not_exist_is_404(client: Client, cast: Cast) -> None:
@@ -555,3 +557,26 @@ def test_a_coarse_level_marks_what_differs_among_other_orders(client: Client, ca
 
     assert (group.n_trials, group.finer) == (3, "3 exact paths")
     assert [(cell.name, cell.differs) for cell in group.cells] == [("a", True), ("b", False)]
+
+
+def test_a_task_says_where_it_comes_from_and_that_it_was_exposed(
+    client: Client, cast: Cast
+) -> None:
+    ingest(cast.system, [record("t1", 7), record("made", 0)])
+    trial, task = Trial.objects.get(label="7"), Task.objects.get(task_id="made")
+    Task.objects.filter(pk=task.pk).update(split="held_out")
+    now = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
+    TaskOrigin.objects.create(task=task, trial=trial, reason="x", by=cast.engineer, made_at=now)
+    note_exposure(task, reason="<b>Used.</b>", by=cast.engineer, now=now)
+
+    page = visit(client, cast.viewer, f"{root(cast.system)}tasks/{task.uuid}/")
+
+    assert [(line.label, line.href, line.title) for line in page.history] == [
+        (
+            "made from trial 7 of task t1",
+            f"{root(cast.system)}trials/{trial.uuid}/",
+            "engineer, 2026-12-01 10:00:00 UTC",
+        ),
+        ("1 exposure, engineer: <b>Used.</b>", "", "2026-12-01 10:00:00 UTC"),
+    ]
+    assert visit(client, cast.viewer, f"{root(cast.system)}tasks/{trial.task.uuid}/").history == ()

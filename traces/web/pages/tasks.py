@@ -166,3 +166,4 @@ class TaskPage:
     trials_words: str
     notices: tuple[Notice, ...] = ()  # versions taken together, trials that are not comparable
     empty: Empty | None = None  # set when no trial passed: the aligned view has no path
+    history: tuple[Link, ...] = ()  # the trial that it was made from, the newest exposure
