@@ -1,0 +1,118 @@
+"""What targets of a contract see of a trial: the agent's calls, and what both sides said.
+
+The simulated user's own calls are left out. Arguments and results are parsed where they are JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reviews.core.checks.expressions import Bindings
+from traces.core.contracts.model import CallTarget, MessageBy, MessageTarget, Target
+from traces.core.strict_json import StrictJsonError, loads_text
+from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
+from traces.core.transcript import text_of
+from traces.core.values import Json, JsonObject
+
+_CONTENT_KINDS = ("text", "image", "data", "other")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """A call of the agent, or a message."""
+
+    at: int  # the step of the call or message
+    result_at: int | None  # the step of the result; a message is its own; None: not recorded
+    outcome: CallOutcome  # a message counts as committed
+    bindings: Bindings  # what a condition sees
+
+    @property
+    def is_rejected(self) -> bool:
+        return self.outcome is CallOutcome.REJECTED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no result is recorded."""
+        return self.outcome is CallOutcome.UNKNOWN
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Its step, and that of its result."""
+        if self.result_at is None or self.result_at == self.at:
+            return (self.at,)
+        return (self.at, self.result_at)
+
+
+class Events:
+    """The events of a trial, by what they are; each is made once."""
+
+    def __init__(
+        self, messages: Sequence[JsonObject], steps: Sequence[Step], facts: Mapping[str, Json]
+    ) -> None:
+        self.messages = messages
+        self.facts = dict(facts)
+        self.calls: dict[str, list[Event]] = {}
+        self.said: dict[MessageBy, list[Event]] = {MessageBy.USER: [], MessageBy.AGENT: []}
+        for step in steps:
+            self._add(step)
+
+    def of(self, target: Target) -> Sequence[Event]:
+        """The events that a target means, its condition left aside, in order."""
+        match target:
+            case CallTarget():
+                return self.calls.get(target.call, ())
+            case MessageTarget():
+                return self.said[target.by]
+
+    def _add(self, step: Step) -> None:
+        if step.actor not in {Actor.AGENT, Actor.USER}:
+            return
+        text = "\n".join(part.text for part in step.parts if part.kind == "text")
+        if step.actor is Actor.AGENT:
+            for call in step.calls:
+                if not call.by_user:
+                    self.calls.setdefault(call.name, []).append(self._call(call, text))
+        # A message that only carries calls says nothing.
+        if step.calls and not any(part.kind in _CONTENT_KINDS for part in step.parts):
+            return
+        values: JsonObject = {"text": text, "facts": self.facts, "step": step.number}
+        event = Event(step.number, step.number, CallOutcome.COMMITTED, Bindings(values))
+        by = MessageBy.AGENT if step.actor is Actor.AGENT else MessageBy.USER
+        self.said[by].append(event)
+
+    def _call(self, call: ToolCall, text: str) -> Event:
+        values: JsonObject = {"text": text, "facts": self.facts, "step": call.step}
+        if call.form is not ArgumentsForm.ABSENT:
+            values["args"] = call.arguments
+        if call.result_step is not None:
+            content = self.messages[call.result_step - 1].get("content")
+            is_rejected = call.outcome is CallOutcome.REJECTED
+            values["result"] = result_of(content)
+            values["error"] = _text(content) if is_rejected else None
+        return Event(call.step, call.result_step, call.outcome, Bindings(values))
+
+
+def result_of(content: Json) -> Json:
+    """A tool's result: parsed where its text is JSON, else the text."""
+    if content is None or not _is_text(content):
+        return content
+    text = text_of(content)
+    try:
+        return loads_text(text)
+    except StrictJsonError:
+        return text
+
+
+def _is_text(content: Json) -> bool:
+    """Whether content is text, or made of parts, and no JSON value of its own."""
+    if isinstance(content, list):
+        return all(
+            isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("type"), str))
+            for part in content
+        )
+    return isinstance(content, str)
+
+
+def _text(content: Json) -> str:
+    return text_of(content) if _is_text(content) else ""

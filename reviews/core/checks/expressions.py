@@ -1,0 +1,375 @@
+"""Conditions of contracts: CEL in three values, bounded in time and size.
+
+The library `cel` evaluates; around it stand a reader of the syntax (`cel_syntax`), strict operators
+(`strict_functions`) and bounds. A missing field, a null operand and a value of another type make an
+answer *unknown* unless the expression asks for them: has(a.b), a.b == null, a.b in [null, ""].
+`&&`, `||`, `exists` and `all` take up what is unknown as far as the rest decides, in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Final, assert_never
+
+from reviews.core.checks.cel_syntax import Form, Node, Syntax, SyntaxProblem, syntax_of
+from reviews.core.checks.strict_functions import STRICT_FUNCTIONS, UNKNOWN, held_number
+from traces.core.values import Json
+
+WHEN_NAMES: Final = frozenset(("facts",))
+WHERE_NAMES: Final = frozenset(("args", "result", "error", "text", "facts", "step"))
+
+MOST_VALUES: Final = 500_000  # of what an expression sees
+MOST_TEXT: Final = 8_000_000  # characters of what an expression sees
+MOST_WORK: Final = 10_000_000  # estimated steps of one evaluation
+MOST_LEAVES: Final = 50_000  # parts that are asked one by one
+DEEPEST: Final = 100  # a value below is not looked at
+
+TOO_LARGE: Final = "What the condition looks at is too large to evaluate."
+_CHARS_A_STEP: Final = 1_000
+_VALUES_A_STEP: Final = 10
+_NOT_A_TRUTH: Final = "a value is neither true nor false"
+_NO_VALUE: Final = "a value is missing, null or of another type"
+_FAULTS: Final = (KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
+"""What the library raises where the values do not tell."""
+
+
+class Answer(StrEnum):
+    """What a condition says."""
+
+    TRUE = "true"
+    FALSE = "false"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a condition says, and for unknown and error why."""
+
+    answer: Answer
+    reason: str = ""
+
+
+TRUE: Final = Truth(Answer.TRUE)
+FALSE: Final = Truth(Answer.FALSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A condition that was read and compiled."""
+
+    text: str
+    syntax: Syntax
+    program: Any
+    _leaves: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def leaf(self, node: Node) -> Any:
+        """The program of a part."""
+        if node.text not in self._leaves:
+            self._leaves[node.text] = _cel().compile(node.text)
+        return self._leaves[node.text]
+
+
+class ExpressionError(ValueError):
+    """The text is no condition. `sentence` says why, with the column, for people."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+class Bindings:
+    """The values of names, made ready for the library once, when an expression first wants them.
+
+    A name without a value is unknown.
+    """
+
+    __slots__ = ("_context", "_held", "_sizes", "values")
+
+    def __init__(self, values: Mapping[str, Json]) -> None:
+        self.values = values
+        self._sizes: dict[str, _Size] = {}
+        self._held: dict[str, Any] = {}
+        self._context: Any = None
+
+    def context(self, names: Collection[str]) -> Any:
+        """The library's context with these names in it, shared by all expressions."""
+        if self._context is None:
+            self._context = _cel().Context({}, STRICT_FUNCTIONS)
+        for name in names:
+            if name not in self._sizes and name in self.values:
+                size = self._sizes[name] = _Size()
+                held = size.held(self.values[name])
+                if not size.is_too_large:
+                    self._held[name] = held
+                    self._context.add_variable(name, held)
+        return self._context
+
+    def context_of(self, names: Collection[str]) -> Any:
+        """A context of its own with these names only, of those that are ready."""
+        held = {name: self._held[name] for name in names if name in self._held}
+        return _cel().Context(held, STRICT_FUNCTIONS)
+
+    def n_values(self, names: Collection[str]) -> int:
+        """How many values these names hold."""
+        return sum(self._sizes[name].n_values for name in names if name in self._sizes)
+
+    def work(self, syntax: Syntax) -> int:
+        """How many steps an evaluation may take, at most. Raises _TooLargeError."""
+        sizes = [self._sizes[name] for name in syntax.names if name in self._sizes]
+        if any(size.is_too_large for size in sizes):
+            raise _TooLargeError
+        n_values = self.n_values(syntax.names) + syntax.n_tokens
+        widest = sum(size.widest for size in sizes) + syntax.n_tokens
+        longest = max((size.longest for size in sizes), default=0)
+        each = syntax.n_tokens + longest // _CHARS_A_STEP
+        if syntax.node.copies:
+            each += widest
+        return int(n_values**syntax.node.loops) * each if syntax.node.loops else each
+
+
+class _TooLargeError(Exception):
+    """An evaluation would take too long or too much memory."""
+
+
+class _Size:
+    """How large a value is, found while it is made ready for the library."""
+
+    __slots__ = ("longest", "n_chars", "n_values", "widest")
+
+    def __init__(self) -> None:
+        self.n_values = 0
+        self.n_chars = 0
+        self.widest = 0
+        self.longest = 0
+
+    @property
+    def is_too_large(self) -> bool:
+        return self.n_values > MOST_VALUES or self.n_chars > MOST_TEXT
+
+    def held(self, value: Json, depth: int = 0) -> Any:
+        """The value as the library holds it; it stops early where there is too much."""
+        self.n_values += 1
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float | Decimal):
+            return held_number(value)
+        if depth >= DEEPEST or self.is_too_large:
+            return UNKNOWN
+        self.widest = max(self.widest, len(value))
+        if isinstance(value, dict):
+            return {
+                name: self.held(item, depth + 1)
+                for name, item in value.items()
+                if self._text(name) is not UNKNOWN
+            }
+        return [self.held(item, depth + 1) for item in value]
+
+    def _text(self, text: str) -> Any:
+        self.n_chars += len(text)
+        self.longest = max(self.longest, len(text))
+        if text.isascii():
+            return text
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return UNKNOWN
+        return text
+
+
+@lru_cache(maxsize=1)
+def _cel() -> ModuleType:
+    # It brings a command line along, which takes a fifth of a second to import.
+    import cel
+
+    return cel
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, names: frozenset[str]) -> Expression:
+    """The condition of a text that may begin with these names. Raises ExpressionError."""
+    try:
+        syntax = syntax_of(text, names, _string_value)
+    except SyntaxProblem as problem:
+        raise ExpressionError(problem.sentence) from None
+    try:
+        program = _cel().compile(syntax.node.text)
+    except ValueError:
+        raise ExpressionError("Not an expression that CEL can read.") from None
+    _check_patterns(syntax)
+    return Expression(text, syntax, program)
+
+
+def expression_problem(text: str, names: Collection[str]) -> str:
+    """Why a text is no condition, for people; "" where it is one."""
+    try:
+        compiled(text, frozenset(names))
+    except ExpressionError as error:
+        return error.sentence
+    return ""
+
+
+def evaluate(expression: Expression, bindings: Bindings) -> Truth:
+    """What a condition says of some values. Never raises."""
+    syntax = expression.syntax
+    try:
+        context = bindings.context(syntax.names)
+        if bindings.work(syntax) > MOST_WORK:
+            return Truth(Answer.ERROR, TOO_LARGE)
+        truth = _said(expression.program, context)
+        if truth.answer is Answer.UNKNOWN and syntax.node.nested:
+            return _PartByPart(expression, bindings).truth(syntax.node)
+    except _TooLargeError:
+        return Truth(Answer.ERROR, TOO_LARGE)
+    return truth
+
+
+def _said(program: Any, context: Any) -> Truth:
+    try:
+        value = _value(program, context)
+    except _FAULTS as error:
+        return Truth(Answer.UNKNOWN, _reason(error))
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    if value is None or isinstance(value, bytes):
+        return Truth(Answer.UNKNOWN, _NO_VALUE)
+    return Truth(Answer.UNKNOWN, _NOT_A_TRUTH)
+
+
+def _value(program: Any, context: Any) -> Any:
+    try:
+        return program.execute(context)
+    except Exception:
+        raise
+    except BaseException as error:
+        # A fault inside the library is no Exception of Python.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError("the library failed") from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
+        return f"there is no field {error.args[0][:100]!r}"
+    return _NO_VALUE
+
+
+class _PartByPart:
+    """Asks the parts of a condition one by one where it cannot be told as a whole.
+
+    The library ends an `exists` at the first element that cannot be told, though another decides.
+    """
+
+    def __init__(self, expression: Expression, bindings: Bindings) -> None:
+        self.expression = expression
+        self.bindings = bindings
+        self.leaves: dict[str, _Leaf] = {}
+        self.variables: dict[str, Any] = {}
+        self.n_steps = 0
+
+    def truth(self, node: Node) -> Truth:
+        match node.form:
+            case Form.LEAF:
+                leaf = self._leaf(node)
+                return _said(leaf.program, leaf.context)
+            case Form.NOT:
+                return _not(self.truth(node.parts[0]))
+            case Form.AND:
+                return _first_of(map(self.truth, node.parts), FALSE, TRUE)
+            case Form.OR:
+                return _first_of(map(self.truth, node.parts), TRUE, FALSE)
+            case Form.CHOICE:
+                condition, then, other = node.parts
+                truth = self.truth(condition)
+                if truth.answer not in {Answer.TRUE, Answer.FALSE}:
+                    return truth
+                return self.truth(then if truth.answer is Answer.TRUE else other)
+            case Form.EXISTS:
+                return self._over(node, TRUE, FALSE)
+            case Form.ALL:
+                return self._over(node, FALSE, TRUE)
+            case _:
+                assert_never(node.form)
+
+    def _over(self, node: Node, deciding: Truth, otherwise: Truth) -> Truth:
+        range_, body = node.parts
+        leaf = self._leaf(range_)
+        try:
+            elements = _value(leaf.program, leaf.context)
+        except _FAULTS as error:
+            return Truth(Answer.UNKNOWN, _reason(error))
+        if not isinstance(elements, list | dict):
+            return Truth(Answer.UNKNOWN, _NO_VALUE)
+        truths = (self._with(node.variable, element, body) for element in elements)
+        return _first_of(truths, deciding, otherwise)
+
+    def _with(self, variable: str, element: Any, body: Node) -> Truth:
+        self.variables[variable] = element
+        return self.truth(body)
+
+    def _leaf(self, node: Node) -> _Leaf:
+        """A part, ready to be asked: it sees only what it names, for a fault costs as much."""
+        leaf = self.leaves.get(node.text)
+        if leaf is None:
+            program = self.expression.leaf(node)
+            names = frozenset(program.variables())
+            context = self.bindings.context_of(names)
+            n_steps = 1 + self.bindings.n_values(names) // _VALUES_A_STEP
+            leaf = self.leaves[node.text] = _Leaf(program, context, names, n_steps)
+        self.n_steps += leaf.n_steps
+        if self.n_steps > MOST_LEAVES:
+            raise _TooLargeError
+        for name in leaf.names & self.variables.keys():
+            leaf.context.add_variable(name, self.variables[name])
+        return leaf
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    program: Any
+    context: Any
+    names: frozenset[str]
+    n_steps: int
+
+
+def _not(truth: Truth) -> Truth:
+    if truth.answer is Answer.TRUE:
+        return FALSE
+    return TRUE if truth.answer is Answer.FALSE else truth
+
+
+def _first_of(truths: Iterable[Truth], deciding: Truth, otherwise: Truth) -> Truth:
+    """The deciding truth if there is one, else the first that is open, else the other."""
+    open_one: Truth | None = None
+    for truth in truths:
+        if truth.answer is deciding.answer:
+            return truth
+        if open_one is None and truth.answer is not otherwise.answer:
+            open_one = truth
+    return open_one or otherwise
+
+
+def _string_value(literal: str) -> str | None:
+    try:
+        value = _cel().compile(literal).execute({})
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _check_patterns(syntax: Syntax) -> None:
+    for literal, column in syntax.patterns:
+        try:
+            _cel().compile(f'"".matches({literal})').execute({})
+        except RuntimeError:
+            sentence = f"The pattern is no regular expression, or too large (column {column})."
+            raise ExpressionError(sentence) from None
