@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import Any
 
@@ -13,8 +14,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evalsite.api_access import ApiView, BadRequestError, caller_of, visible_systems
+from reviews.api.standings import standings_document
 from reviews.selectors.exports import ExportSelection, csv_rows, jsonl_lines, trial_text
 from reviews.selectors.figures import SystemFigures, system_figures
+from reviews.selectors.standings import trial_standings
+from traces.core.records import TrialStatus
 from traces.models import Release, Run, System, Trial
 from traces.selectors.systems import releases_named
 
@@ -68,7 +72,7 @@ class FigureList(ApiView):
 
 
 class TrialDetail(ApiView):
-    """A trial: what it comes to, and its native record with its verdicts."""
+    """A trial: what it comes to, requirement by requirement, and its native record with verdicts."""
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **_PROBLEMS})
     def get(self, request: Request, trial_id: uuid.UUID) -> HttpResponse:
@@ -79,8 +83,16 @@ class TrialDetail(ApiView):
         )
         if trial is None:
             raise Http404("There is no such trial, or it is of another system.")
+        standings = trial_standings(
+            trial.pk,
+            task_pk=trial.task_id,
+            status=TrialStatus(trial.status),
+            contract_pk=trial.task.contract_id,
+        )
         # Written by hand: the numbers of a record keep every digit.
-        return HttpResponse(trial_text(trial), content_type="application/json")
+        document = json.dumps(standings_document(standings))
+        text = f'{trial_text(trial)[:-1]}, "standings": {document}}}'
+        return HttpResponse(text, content_type="application/json")
 
 
 class Export(ApiView):

@@ -94,7 +94,38 @@ def test_a_trial_is_shown_with_its_record_and_verdicts(client: Client, filled: C
 
     shown = client.get(f"{TRIALS}/{trial.uuid}", **headers).json()
 
-    native = shown.pop("record")
+    native, standings = shown.pop("record"), shown.pop("standings")
+    assert standings == {
+        "contract": None,
+        "sentence": "A requirement of it failed.",
+        "evidence_order": 0,
+        "missing_evidence": [],
+        "fixture_faults": [],
+        "requirements": [
+            {
+                "criterion": "outcome",
+                "class": "outcome",
+                "source": "imported",
+                "mandatory": True,
+                "prohibition": False,
+                "result": "fail",
+                "rule": 3,
+                "sentence": "A code grader says fail.",
+                "next_action": None,
+                "check": None,
+                "voters": [
+                    {
+                        "grader": "state check",
+                        "version": "",
+                        "kind": "code",
+                        "verdict": "fail",
+                        "steps": [],
+                    }
+                ],
+                "marks": [],
+            }
+        ],
+    }
     assert shown == {
         "id": str(trial.uuid),
         "system": filled.system.slug,
