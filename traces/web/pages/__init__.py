@@ -32,6 +32,7 @@ from traces.web.pages.contracts import (
     FindingLine,
     GraderTestRow,
     MarkLine,
+    Move,
     OutcomeCaseLines,
     ProposalLine,
     ProposalListPage,
@@ -67,6 +68,7 @@ from traces.web.pages.parts import (
     ToolKey,
     TrialRow,
 )
+from traces.web.pages.regrades import RegradeLine, RegradeListPage, RegradePage
 from traces.web.pages.releases import (
     Change,
     ComparedPath,
@@ -213,6 +215,7 @@ __all__ = [
     "MatchedRow",
     "Merge",
     "MissingRow",
+    "Move",
     "Notice",
     "OtherFlag",
     "OutcomeCaseLines",
@@ -225,6 +228,9 @@ __all__ = [
     "ReceiptPage",
     "Reference",
     "ReferenceOptions",
+    "RegradeLine",
+    "RegradeListPage",
+    "RegradePage",
     "RegroupingRow",
     "ReleaseComparison",
     "ReleaseListPage",

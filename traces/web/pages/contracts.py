@@ -148,7 +148,6 @@ class GraderTestRow:
 
     name: str
     is_met: bool
-    n_checks: int
     unmet: tuple[str, ...]  # "identity: pass expected, fail found: …"
 
 
@@ -251,7 +250,8 @@ class ContractVersionPage:
 class FindingLine:
     """Something wrong in a text."""
 
-    place: str  # "line 12, column 5: required[0].where"
+    place: str  # "Line 12, column 5"
+    field: str  # "required[0].where"
     href: str  # to the line; "" where none can be named
     line: int  # 0 for none
     column: int
@@ -274,31 +274,42 @@ class ContractFormPage:
     error: str
     findings: tuple[FindingLine, ...]
     findings_words: str
+    wrong: str  # the numbers of the lines with a finding, for the script of the editor
     lines: tuple[CodeLine, ...]  # the text as it was read, where something is wrong with it
     schema_url: str
-    help_url: str
-    other: Link | None  # the other way in
+    other: Link  # the other way in
+    is_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Trials that go from one disposition to another."""
+
+    before: Badge
+    after: Badge
+    n_trials: int
+    why: str = ""  # the criteria that fail or are open now
+    examples: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContractEffectRow:
-    """A task in which dispositions would change."""
+    """A task in which dispositions change."""
 
     task: Link
-    version: str  # "version 2 → draft"
     counts: str  # "3 of 10 trials change"
-    moves: tuple[str, ...]  # "2 pass → fail"
-    examples: tuple[Link, ...]
+    moves: tuple[Move, ...]
+    newly_failing: str  # criteria that did not fail before, with counts
 
 
 @dataclass(frozen=True, slots=True)
 class ContractEffect:
-    """What contracts would do to the stored trials."""
+    """What contracts do to the stored trials."""
 
     headline: str
     words: str
     is_past: bool
-    moves: tuple[Fact, ...]
+    moves: tuple[Move, ...]
     tasks: tuple[ContractEffectRow, ...]
     n_more_tasks: int
     warnings: tuple[str, ...]
@@ -314,7 +325,7 @@ class DraftedTask:
     tests: tuple[GraderTestRow, ...]
     tests_words: str
     edit_url: str
-    problem: str = ""
+    version_url: str = ""
 
     @property
     def has_unmet_tests(self) -> bool:
@@ -342,7 +353,6 @@ class ContractPreviewPage:
     error: str
     why_not: str
     proposed: Link | None
-    again_action: str
     again_label: str  # "" for no reason to preview again
     leave_url: str
 
@@ -373,5 +383,4 @@ class ContractProposalPage:
     approve_refusal: str
     withdraw: forms.Form | None  # None where the person may not
     withdraw_url: str
-    again_action: str
-    again_label: str
+    again_label: str  # "" for no reason to preview again
