@@ -4,36 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.traces.core.contracts.whole import BASE, WHOLE, spoiled_documents
 from tests.traces.core.strategies import json_values
 from traces.core.contracts.changes import criterion_digests
-from traces.core.contracts.documents import chunks_of, document_of
 from traces.core.contracts.expressions import CALL_NAMES, FACT_NAMES, MESSAGE_NAMES, expressions_of
 from traces.core.contracts.model import Contract
 from traces.core.contracts.reading import read_contract
 from traces.core.contracts.writing import contract_text
-from traces.core.values import Json, JsonObject
+from traces.core.values import JsonObject
 
-BASE = """\
-task: t
-facts: {a: 1, b: x}
-trial_facts: [c, d]
-outcome:
-  - when: facts.c
-    changes: {/x/-: {n: 84.00}, /y: 1}
-    ignore: [/i, /j]
-    absent: [/k, /l]
-  - unchanged: true
-required:
-  - {id: r, call: x, where: args.a, before: y}
-  - {id: s, any_of: [{call: x}, {message: user}], after: {message: agent, where: text}}
-prohibited:
-  - {id: p, harm: data, call: z, where: args.b}
-budget: {turns: 3, repeat_call: 2}
-semantic: [{rubric: q, version: "1", question: How?}]
-external: [{id: e, class: outcome, graders: [g]}]
-evidence: [final_state]
-variation: [{tool: x, argument: a, kind: round_to, step: 0.01}, {tool: x, argument: b, kind: text}]
-"""
 CHECKS_ON_FACTS = {"outcome", "r", "s", "p"}
 ALL = CHECKS_ON_FACTS | {"budget.turns", "budget.repeat_call", "q", "e"}
 
@@ -163,51 +142,9 @@ def test_expressions_of_several_targets_and_of_none() -> None:
 
 # Whatever stands in a document, reading it ends in a contract or in findings
 
-(CHUNK,) = chunks_of(
-    BASE
-    + """
-trials: 3
-grader_tests:
-  - name: n
-    facts: {c: 1}
-    usage: {cost_usd: 1}
-    steps: [{user: u}, {call: x, args: {}, result: 1}, {together: [{call: x, rejected: r}]}]
-    expect: {outcome: pass}
-  - {name: m, like: n, without: [1, x], expect: {r: fail}}
-"""
-)
-WHOLE = document_of(CHUNK).value
 
-
-def paths_in(value: Json) -> list[tuple[str | int, ...]]:
-    if isinstance(value, dict):
-        return [(), *((name, *path) for name in value for path in paths_in(value[name]))]
-    if isinstance(value, list):
-        return [(), *((n, *path) for n, item in enumerate(value) for path in paths_in(item))]
-    return [()]
-
-
-def replaced(value: Json, path: tuple[str | int, ...], new: Json) -> Json:
-    if not path:
-        return new
-    first, *rest = path
-    if isinstance(value, dict):
-        return {n: replaced(v, tuple(rest), new) if n == first else v for n, v in value.items()}
-    assert isinstance(value, list)
-    return [replaced(v, tuple(rest), new) if n == first else v for n, v in enumerate(value)]
-
-
-@given(
-    st.sampled_from(paths_in(WHOLE)[1:]),
-    st.one_of(
-        json_values,
-        st.sampled_from([[], {}, "", "x", None, [{}], [[]], {"max": None}, {"x": 1}, True, 1]),
-    ),
-)
-def test_a_document_with_anything_in_it_is_answered(path: tuple[str | int, ...], new: Json) -> None:
-    document = replaced(WHOLE, path, new)
-    assert isinstance(document, dict)
-
+@given(spoiled_documents())
+def test_a_document_with_anything_in_it_is_answered(document: JsonObject) -> None:
     reading = read_contract(contract_text(document))
 
     assert (reading.contract is None) == bool(reading.findings)

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+from hypothesis import example, given
 from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
 
-from traces.core.contracts.conforming import SAYERS
+from tests.traces.core.contracts.whole import WHOLE, spoiled_documents
+from traces.core.contracts.conforming import SAYERS, VALIDATOR
 from traces.core.contracts.schema import CONTRACT_SCHEMA, SCHEMA_ID
-from traces.core.values import Json
+from traces.core.values import Json, JsonObject
 
 NOT_REFUSING = {
     "$schema", "$id", "$defs", "$ref", "$comment", "title", "description", "properties", "items",
@@ -63,3 +66,19 @@ def test_forms_that_cannot_be_said_in_general_have_a_sentence_of_their_own() -> 
     assert len(forms) > 10
     for form in forms:
         assert str(form["$comment"])[-1] == "."
+
+
+@given(spoiled_documents())
+@example(WHOLE)
+def test_the_library_finds_the_same_as_the_reader(document: JsonObject) -> None:
+    """Conditions are answered here instead of by the library: both must say the same."""
+    standard = extend(Draft202012Validator, type_checker=VALIDATOR.TYPE_CHECKER)(CONTRACT_SCHEMA)
+    forms = {"oneOf", "not"}  # said of mappings only
+
+    found = {(tuple(e.absolute_path), e.validator) for e in VALIDATOR.iter_errors(document)}
+
+    assert found == {
+        (tuple(error.absolute_path), error.validator)
+        for error in standard.iter_errors(document)
+        if error.validator not in forms or isinstance(error.instance, dict)
+    }
