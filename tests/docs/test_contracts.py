@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from reviews.core.checks.expressions import expression_problem
+from reviews.core.checks.planted import grader_test_results
 from traces.core.contracts.documents import (
     DEEPEST,
     MOST_DOCUMENT_BYTES,
@@ -45,6 +46,16 @@ def test_every_example_is_read(number: int) -> None:
 
     for field, text, names in expressions_of(contract):
         assert expression_problem(text, names) == "", field
+
+
+def test_the_planted_trials_of_the_examples_come_out_as_they_say() -> None:
+    results = [
+        result for example in EXAMPLES for result in grader_test_results(contract_of(example))
+    ]
+
+    assert len(results) == 5
+    for result in results:
+        assert result.is_met, result
 
 
 def test_the_examples_show_every_field() -> None:
