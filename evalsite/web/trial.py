@@ -99,7 +99,7 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         crumbs=_crumbs(system.name, found, at),
         title=found.task_title or f"Task {found.task_id}",
         sub=_sub(found, at),
-        disposition=_disposition(standings),
+        disposition=_disposition(standings, is_broken=found.status == TrialStatus.ERROR.value),
         standings=standings_of(
             standings,
             found,
@@ -168,7 +168,7 @@ def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
     return tuple(items)
 
 
-def _disposition(found: TrialStandings) -> pages.Disposition:
+def _disposition(found: TrialStandings, *, is_broken: bool) -> pages.Disposition:
     decision = found.decision
     waiting = [
         f"{action_words(standing.action.value)} {marked_text(standing.requirement.criterion)}. "
@@ -184,13 +184,13 @@ def _disposition(found: TrialStandings) -> pages.Disposition:
     actions = waiting or [action_words(action.value) for action in decision.actions]
     return pages.Disposition(
         value=STATES[Disposition(decision.disposition.value)],
-        sentence=_decision_words(decision),
+        sentence=_decision_words(decision, is_broken=is_broken),
         next_actions=tuple(action[0].upper() + action[1:] for action in actions),
         note="" if found.contract else "The task has no contract: the imported criteria decide.",
     )
 
 
-def _decision_words(decision: Decision) -> str:
+def _decision_words(decision: Decision, *, is_broken: bool) -> str:
     """Why, with the requirements that failed by their class."""
     by_class = [
         (
@@ -201,6 +201,7 @@ def _decision_words(decision: Decision) -> str:
                 if standing.requirement.mandatory
                 and standing.result is StandingResult.FAIL
                 and standing.requirement.criterion_class is name
+                and (standing.requirement.is_prohibition or not is_broken)
             ],
         )
         for name in decision.failed_classes
