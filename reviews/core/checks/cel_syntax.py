@@ -72,6 +72,7 @@ _FUNCTIONS: Final = {  # how many arguments each takes; its result is no truth
     "timestamp": 1,
     "duration": 1,
 }
+_STRICT: Final = frozenset(("size", "string"))
 _TESTS: Final = ("contains", "startsWith", "endsWith")
 _CLOCK: Final = frozenset(
     [
@@ -537,7 +538,7 @@ class _Reader:
         if name not in _FUNCTIONS:
             _refuse(f"There is no function {_shown(name)}", token.column)
         _check_number(given, _FUNCTIONS[name], token)
-        called = "size_" if name == "size" else name
+        called = f"{name}_" if name in _STRICT else name
         return self._made(f"{called}({given[0].text})", Says.OTHER, *given)
 
     def _has(self, token: _Token) -> Node:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reviews.core.checks.expressions import Bindings
+from traces.core.additions import ADDED
 from traces.core.contracts.model import CallTarget, MessageBy, MessageTarget, Target
 from traces.core.strict_json import StrictJsonError, loads_text
 from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
@@ -53,6 +54,7 @@ class Events:
         self.messages = messages
         self.facts = dict(facts)
         self.calls: dict[str, list[Event]] = {}
+        self._added = {step.number for step in steps if step.role == ADDED}
         self.said: dict[MessageBy, list[Event]] = {MessageBy.USER: [], MessageBy.AGENT: []}
         for step in steps:
             self._add(step)
@@ -90,7 +92,9 @@ class Events:
             is_rejected = call.outcome is CallOutcome.REJECTED
             values["result"] = result_of(content)
             values["error"] = _text(content) if is_rejected else None
-        return Event(call.step, call.result_step, call.outcome, Bindings(values))
+        # A result that was added later stands nowhere in the transcript: right after its call.
+        at = call.step if call.result_step in self._added else call.result_step
+        return Event(call.step, at, call.outcome, Bindings(values))
 
 
 def result_of(content: Json) -> Json:

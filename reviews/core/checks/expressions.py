@@ -23,14 +23,16 @@ from traces.core.values import Json
 WHEN_NAMES: Final = frozenset(("facts",))
 WHERE_NAMES: Final = frozenset(("args", "result", "error", "text", "facts", "step"))
 
-MOST_VALUES: Final = 500_000  # of what an expression sees
+MOST_VALUES: Final = 200_000  # of what an expression sees
 MOST_TEXT: Final = 8_000_000  # characters of what an expression sees
-MOST_WORK: Final = 10_000_000  # estimated steps of one evaluation
-MOST_LEAVES: Final = 50_000  # parts that are asked one by one
+MOST_WORK: Final = 4_000_000  # estimated steps of one evaluation
+MOST_LEAVES: Final = 20_000  # parts that are asked one by one
 DEEPEST: Final = 100  # a value below is not looked at
 
 TOO_LARGE: Final = "What the condition looks at is too large to evaluate."
 _CHARS_A_STEP: Final = 1_000
+_REMEMBERED_CHARS: Final = 300
+_ONLY_TEXT: Final = frozenset(("text",))
 _VALUES_A_STEP: Final = 10
 _NOT_A_TRUTH: Final = "a value is neither true nor false"
 _NO_VALUE: Final = "a value is missing, null or of another type"
@@ -59,13 +61,14 @@ TRUE: Final = Truth(Answer.TRUE)
 FALSE: Final = Truth(Answer.FALSE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expression:
     """A condition that was read and compiled."""
 
     text: str
     syntax: Syntax
     program: Any
+    functions: tuple[str, ...]  # of the strict ones
     _leaves: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def leaf(self, node: Node) -> Any:
@@ -89,18 +92,23 @@ class Bindings:
     A name without a value is unknown.
     """
 
-    __slots__ = ("_context", "_held", "_sizes", "values")
+    __slots__ = ("_context", "_functions", "_held", "_sizes", "values")
 
     def __init__(self, values: Mapping[str, Json]) -> None:
         self.values = values
         self._sizes: dict[str, _Size] = {}
         self._held: dict[str, Any] = {}
         self._context: Any = None
+        self._functions: set[str] = set()
 
-    def context(self, names: Collection[str]) -> Any:
+    def context(self, names: Collection[str], functions: Collection[str]) -> Any:
         """The library's context with these names in it, shared by all expressions."""
         if self._context is None:
-            self._context = _cel().Context({}, STRICT_FUNCTIONS)
+            self._context = _cel().Context({}, {})
+        for name in functions:
+            if name not in self._functions:
+                self._functions.add(name)
+                self._context.add_function(name, STRICT_FUNCTIONS[name])
         for name in names:
             if name not in self._sizes and name in self.values:
                 size = self._sizes[name] = _Size()
@@ -150,7 +158,7 @@ class _Size:
 
     @property
     def is_too_large(self) -> bool:
-        return self.n_values > MOST_VALUES or self.n_chars > MOST_TEXT
+        return max(self.n_values, self.widest) > MOST_VALUES or self.n_chars > MOST_TEXT
 
     def held(self, value: Json, depth: int = 0) -> Any:
         """The value as the library holds it; it stops early where there is too much."""
@@ -161,9 +169,9 @@ class _Size:
             return value
         if isinstance(value, int | float | Decimal):
             return held_number(value)
+        self.widest = max(self.widest, len(value))
         if depth >= DEEPEST or self.is_too_large:
             return UNKNOWN
-        self.widest = max(self.widest, len(value))
         if isinstance(value, dict):
             return {
                 name: self.held(item, depth + 1)
@@ -204,7 +212,8 @@ def compiled(text: str, names: frozenset[str]) -> Expression:
     except ValueError:
         raise ExpressionError("Not an expression that CEL can read.") from None
     _check_patterns(syntax)
-    return Expression(text, syntax, program)
+    functions = tuple(name for name in program.functions() if name in STRICT_FUNCTIONS)
+    return Expression(text, syntax, program, functions)
 
 
 def expression_problem(text: str, names: Collection[str]) -> str:
@@ -219,8 +228,23 @@ def expression_problem(text: str, names: Collection[str]) -> str:
 def evaluate(expression: Expression, bindings: Bindings) -> Truth:
     """What a condition says of some values. Never raises."""
     syntax = expression.syntax
+    if syntax.patterns and syntax.names == _ONLY_TEXT:
+        text = bindings.values.get("text")
+        if isinstance(text, str) and len(text) <= _REMEMBERED_CHARS:
+            return _of_text(expression, text)
+    return _evaluated(expression, bindings)
+
+
+@lru_cache(maxsize=8192)
+def _of_text(expression: Expression, text: str) -> Truth:
+    # The library compiles a pattern each time, and trials of a task say much the same.
+    return _evaluated(expression, Bindings({"text": text}))
+
+
+def _evaluated(expression: Expression, bindings: Bindings) -> Truth:
+    syntax = expression.syntax
     try:
-        context = bindings.context(syntax.names)
+        context = bindings.context(syntax.names, expression.functions)
         if bindings.work(syntax) > MOST_WORK:
             return Truth(Answer.ERROR, TOO_LARGE)
         truth = _said(expression.program, context)

@@ -14,7 +14,7 @@ from decimal import Context, Decimal
 from functools import wraps
 from typing import Any, Final
 
-from traces.core.canonical import decimal_of, equal
+from traces.core.canonical import decimal_of, equal, number_text
 from traces.core.values import Json
 
 UNKNOWN: Final = b"\xff"
@@ -147,6 +147,16 @@ def _size(value: Any) -> int:
     raise _UnknownError
 
 
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if _is_number(value):
+        return number_text(_exact(value))
+    raise _UnknownError
+
+
 def _calculated(value: int | Decimal) -> Any:
     return held_number(value)
 
@@ -213,6 +223,7 @@ STRICT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "gt_": _strict(lambda left, right: _order(left, right) > 0),
     "ge_": _strict(lambda left, right: _order(left, right) >= 0),
     "size_": _strict(_size),
+    "string_": _strict(_text),
     "add_": _strict(lambda left, right: _sum(left, right, 1)),
     "sub_": _strict(lambda left, right: _sum(left, right, -1)),
     "mul_": _strict(_times),
