@@ -7,6 +7,7 @@ from evalsite.access import public
 from evalsite.api_docs import Schema, docs
 from evalsite.errors import csp_report
 from evalsite.health import health
+from evalsite.web.contract_schema import contract_schema
 
 urlpatterns = [
     path("sign-in/", accounts.sign_in, name="sign-in"),
@@ -14,6 +15,7 @@ urlpatterns = [
     path("demo-sign-in/", accounts.demo_sign_in, name="demo-sign-in"),
     path("health", public(health), name="health"),
     path("csp-report", csp_report, name="csp-report"),
+    path("schemas/contract.json", contract_schema, name="contract-schema"),
     path("", include("traces.web.urls")),
     path("", include("evalsite.web.urls")),
     path("api/v1/", include("traces.api.urls")),
