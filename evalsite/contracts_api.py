@@ -46,7 +46,6 @@ from traces.models import ContractPreview, ContractProposal, Scope
 from traces.tasks import hint_contract_preview
 from traces.web.addresses import Addresses
 
-
 _BYTES = "bytes"
 
 
@@ -194,7 +193,8 @@ class ContractCheck(ApiView):
 
 def _source(request: Request) -> ContractSource:
     # An empty body is not parsed at all.
-    return ContractSource("", request.data.get(_BYTES, b""))
+    data: Any = request.data
+    return ContractSource("", data.get(_BYTES, b""))
 
 
 class ContractDraft(ApiView):
