@@ -3,7 +3,8 @@
 An addition fills what the record lacks and never changes what it has: a part that was recorded, or
 added before, stays as it is. Facts are filled member by member, results call by call. The result
 of a call that had none is appended as a step of its own behind the transcript, so that the numbers
-of all recorded steps stay; `evidence_order` says how many additions were seen.
+of all recorded steps stay; it counts as having arrived right after its call, as nobody noted when.
+`evidence_order` says how many additions were seen.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from traces.core.transcript import DEFAULT_REJECTION, transcript_of
 from traces.core.values import Json, JsonObject
 
 T = TypeVar("T")
+
+ADDED = "added"
+"""The role of a step that an addition brought. No recorded result has it: theirs is a tool's."""
 
 MOST_COUNT = 2**63 - 1
 MOST_AMOUNT = Decimal(10) ** 15
@@ -296,7 +300,8 @@ def _with_results(
             message = _message_of(one, evidence.steps[one.step - 1].calls[one.index].id)
             number = len(messages) + 1
             messages.append(message)
-            steps += transcript_of([message], rejection, first_number=number)
+            (step,) = transcript_of([message], rejection, first_number=number)
+            steps.append(replace(step, role=ADDED))
             answered[place] = (number, _outcome_of(message, rejection))
     steps = [_answered(step, answered) for step in steps]
     return replace(evidence, messages=tuple(messages), steps=tuple(steps))

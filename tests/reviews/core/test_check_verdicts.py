@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -15,14 +16,16 @@ from reviews.core.check_verdicts import (
     grading_of,
     notes_of,
 )
+from reviews.core.checks import checks_of
 from reviews.core.checks.results import CHECKS_VERSION, CheckResult, ContractChecks, StateFinding
 from reviews.core.requirements import EVIDENCE, CheckNotes
-from traces.core.additions import StoredEvidence
+from traces.core.additions import AddedResult, Addition, StoredEvidence, filled
 from traces.core.canonical import digest_of
 from traces.core.contracts.model import Contract
 from traces.core.contracts.reading import read_contract
 from traces.core.records import CriterionClass, GraderKind, TrialStatus, VerdictValue
-from traces.core.values import Json
+from traces.core.transcript import transcript_of
+from traces.core.values import Json, JsonObject
 
 PASS, FAIL, UNKNOWN, _ = VerdictValue
 
@@ -156,3 +159,28 @@ def test_verdicts_are_given_without_being_stored() -> None:
 @pytest.mark.parametrize("extra", [None, [], {}, {"check": None}, {"check": []}], ids=str)
 def test_an_extra_without_check_says_nothing(extra: Json) -> None:
     assert notes_of(extra) == CheckNotes()
+
+
+def test_an_added_result_counts_as_arrived_right_after_its_call() -> None:
+    reading = read_contract(
+        "task: t\nrequired: [{id: known, call: look, where: 'result == \"yes\"', before: pay}]"
+    )
+    assert reading.contract is not None, reading.findings
+    names = ("look", "pay")
+    messages: list[JsonObject] = [
+        {"role": "assistant", "tool_calls": [{"id": name, "function": {"name": name}}]}
+        for name in names
+    ]
+    stored = StoredEvidence(TrialStatus.COMPLETED, tuple(messages), transcript_of(messages))
+    together = [{"role": "assistant", "tool_calls": [m["tool_calls"][0] for m in messages]}]  # type: ignore[index, dict-item]
+    at_once = replace(stored, messages=tuple(together), steps=transcript_of(together))
+
+    def said(evidence: StoredEvidence, content: str) -> tuple[VerdictValue, tuple[int, ...]]:
+        added = filled(evidence, [Addition(results=(AddedResult(1, 0, content),))])
+        (result,) = checks_of(reading.contract, evidence_of(added)).results  # type: ignore[arg-type]
+        return (result.value, result.steps)
+
+    assert checks_of(reading.contract, evidence_of(stored)).results[0].value is UNKNOWN
+    assert said(stored, "yes") == (PASS, (1,))
+    assert said(stored, "no")[0] is FAIL
+    assert said(at_once, "yes")[0] is FAIL
