@@ -12,16 +12,21 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from evalsite.background import stale_work
+from evalsite.contract_previews import work_out_contract_preview
 from evalsite.health import note_worker_alive
 from evalsite.pipeline import process_upload, stale_uploads
+from evalsite.regrading import next_open_regrade, work_out_regrade
 from evalsite.rules_reach import work_out_preview, work_out_suggestions
 from evalsite.rules_work import next_open_rules, recompute
-from traces.models import RulesJob, RulesPreview, RulesSuggestions
+from reviews.models import Regrade
+from traces.models import ContractPreview, RulesJob, RulesPreview, RulesSuggestions
 from traces.services.acceptance import remove_abandoned_files
 from traces.tasks import (
+    PREVIEW_CONTRACTS,
     PREVIEW_RULES,
     PROCESS_UPLOAD,
     RECOMPUTE_RULES,
+    REGRADE,
     SUGGEST_RULES,
     send_hint,
     send_hint_of,
@@ -73,6 +78,21 @@ def suggest_rules_by_hint(rules_id: int) -> None:
         work_out_suggestions(rules_id)
 
 
+@shared_task(name=REGRADE, ignore_result=True)
+def regrade_by_hint(regrade_id: int) -> None:
+    """Work out a regrade, and send the next one of its system on its way."""
+    with _left_to_the_sweeper(REGRADE, regrade_id):
+        if work_out_regrade(regrade_id) and (later := next_open_regrade(regrade_id)) is not None:
+            send_hint_of(REGRADE, later)
+
+
+@shared_task(name=PREVIEW_CONTRACTS, ignore_result=True)
+def preview_contracts_by_hint(preview_id: int) -> None:
+    """Find out what drafted contracts would do."""
+    with _left_to_the_sweeper(PREVIEW_CONTRACTS, preview_id):
+        work_out_contract_preview(preview_id)
+
+
 @contextlib.contextmanager
 def _left_to_the_sweeper(task: str, row: int) -> Iterator[None]:
     """A database that goes away is no error of the work: its row stays open."""
@@ -93,6 +113,8 @@ def sweep() -> None:
         (RECOMPUTE_RULES, RulesJob.objects.all()),
         (PREVIEW_RULES, RulesPreview.objects.all()),
         (SUGGEST_RULES, RulesSuggestions.objects.all()),
+        (REGRADE, Regrade.objects.all()),
+        (PREVIEW_CONTRACTS, ContractPreview.objects.all()),
     ):
         waiting = stale_work(rows, now=now, older_than_seconds=STALE_SECONDS)
         n_stale += len(waiting)

@@ -14,12 +14,15 @@ from django.utils import timezone
 from evalsite import tasks
 from evalsite.celery import app
 from evalsite.pipeline import process_upload
+from reviews.models import Regrade
 from tests.support.cast import Cast
 from tests.support.evidence import jsonl, receive, record
+from tests.support.regrades import approved as approved_contracts
 from tests.support.rules import approved
 from traces.core.rule_changes import RuleChange
 from traces.core.trajectory import ToolKind
 from traces.models import (
+    ContractPreview,
     RulesJob,
     RulesOutcome,
     RulesPreview,
@@ -31,12 +34,16 @@ from traces.models import (
 from traces.services.rules import ask_suggestions, decide_rules, propose_rules, start_preview
 from traces.services.uploads import uploads_root
 from traces.tasks import (
+    PREVIEW_CONTRACTS,
     PREVIEW_RULES,
     PROCESS_UPLOAD,
     RECOMPUTE_RULES,
+    REGRADE,
     SUGGEST_RULES,
+    hint_contract_preview,
     hint_preview,
     hint_recompute,
+    hint_regrade,
     hint_suggestions,
     hint_upload,
     send_hint,
@@ -119,15 +126,23 @@ def test_the_sweeper_sends_hints_again_for_what_waits(
     assert fresh.pk != waiting.pk
 
 
-def test_hints_of_rules_go_out_when_the_transaction_has_committed(
+def test_hints_of_work_go_out_when_the_transaction_has_committed(
     sent: list[tuple[str, list[int]]], django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         hint_recompute(1)
         hint_preview(2)
         hint_suggestions(3)
+        hint_regrade(4)
+        hint_contract_preview(5)
         assert sent == []
-    assert sent == [(RECOMPUTE_RULES, [1]), (PREVIEW_RULES, [2]), (SUGGEST_RULES, [3])]
+    assert sent == [
+        (RECOMPUTE_RULES, [1]),
+        (PREVIEW_RULES, [2]),
+        (SUGGEST_RULES, [3]),
+        (REGRADE, [4]),
+        (PREVIEW_CONTRACTS, [5]),
+    ]
 
 
 def test_the_sweeper_sends_hints_again_for_work_on_rules(
@@ -182,12 +197,57 @@ def test_hints_make_a_worker_do_the_work_on_rules(
     assert RulesSuggestions.objects.get(rules=later).state == "done"
 
 
+CONTRACT = "task: t1\nrequired: [{id: looked, call: get_order}]"
+
+
+def drafted(cast: Cast) -> ContractPreview:
+    return ContractPreview.objects.create(
+        system=cast.system,
+        texts={"t1": CONTRACT},
+        by=cast.engineer,
+        asked_at=timezone.now(),
+        touched_at=timezone.now(),
+    )
+
+
+def test_the_sweeper_sends_hints_again_for_work_on_contracts(
+    cast: Cast, sent: list[tuple[str, list[int]]]
+) -> None:
+    preview, regrade = drafted(cast), approved_contracts(cast, CONTRACT)
+    long_ago = timezone.now() - timedelta(seconds=tasks.STALE_SECONDS + 1)
+    Regrade.objects.update(touched_at=long_ago)
+    ContractPreview.objects.update(touched_at=long_ago)
+    drafted(cast)
+
+    tasks.sweep()
+
+    assert sent == [(REGRADE, [regrade.pk]), (PREVIEW_CONTRACTS, [preview.pk])]
+
+
+def test_hints_make_a_worker_do_the_work_on_contracts(
+    cast: Cast, sent: list[tuple[str, list[int]]]
+) -> None:
+    process_upload(receive(cast.system, jsonl([record("t1", 0)])).pk)
+    preview = drafted(cast)
+    first, second = approved_contracts(cast, CONTRACT), approved_contracts(cast, CONTRACT)
+
+    app.tasks[PREVIEW_CONTRACTS].apply(args=[preview.pk], throw=True)
+    for regrade in (first, second):
+        app.tasks[REGRADE].apply(args=[regrade.pk], throw=True)
+
+    assert sent == [(REGRADE, [second.pk])]
+    assert ContractPreview.objects.get().state == "done"
+    assert {row.state for row in Regrade.objects.all()} == {"done"}
+
+
 @pytest.mark.parametrize(
     ("task", "work"),
     [
         (RECOMPUTE_RULES, "recompute"),
         (PREVIEW_RULES, "work_out_preview"),
         (SUGGEST_RULES, "work_out_suggestions"),
+        (REGRADE, "work_out_regrade"),
+        (PREVIEW_CONTRACTS, "work_out_contract_preview"),
     ],
 )
 def test_a_database_that_goes_away_leaves_work_on_rules_to_the_sweeper(
