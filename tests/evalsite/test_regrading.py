@@ -31,8 +31,8 @@ from reviews.services.regrades import (
 )
 from tests.evalsite.test_grading import BEFORE, REFUND, everything, good
 from tests.support.cast import Cast
-from tests.support.regrades import NOW, approved, contract_number, in_effect
 from tests.support.evidence import ingest, jsonl, receive
+from tests.support.regrades import NOW, approved, contract_number, in_effect
 from traces.models import (
     ContractPreview,
     SplitChange,
