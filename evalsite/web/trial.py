@@ -170,24 +170,31 @@ def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
 
 def _disposition(found: TrialStandings, *, is_broken: bool) -> pages.Disposition:
     decision = found.decision
-    waiting = [
-        f"{action_words(standing.action.value)} {marked_text(standing.requirement.criterion)}. "
-        f"{standing.sentence}"
-        for action in decision.actions
-        for standing in decision.standings
-        if standing.requirement.mandatory and standing.action is action
-    ]
-    if found.missing_evidence and NextAction.REPAIR_EVIDENCE in decision.actions:
-        words = action_words(NextAction.REPAIR_EVIDENCE.value)
-        names = ", ".join(found.missing_evidence)
-        waiting.insert(0, f"{words}. The contract asks for what was not recorded: {names}.")
-    actions = waiting or [action_words(action.value) for action in decision.actions]
+    actions = _waiting(found) or [action_words(action.value) for action in decision.actions]
     return pages.Disposition(
         value=STATES[Disposition(decision.disposition.value)],
         sentence=_decision_words(decision, is_broken=is_broken),
         next_actions=tuple(action[0].upper() + action[1:] for action in actions),
         note="" if found.contract else "The task has no contract: the imported criteria decide.",
     )
+
+
+def _waiting(found: TrialStandings) -> list[str]:
+    """What waits for each next action and why, requirements with the same reason together."""
+    decision = found.decision
+    words: list[str] = []
+    for action in decision.actions:
+        act = action_words(action.value)
+        if action is NextAction.REPAIR_EVIDENCE and found.missing_evidence:
+            names = ", ".join(found.missing_evidence)
+            words.append(f"{act}. The contract asks for what was not recorded: {names}.")
+        by_reason: dict[str, list[str]] = {}
+        for standing in decision.standings:
+            if standing.requirement.mandatory and standing.action is action:
+                name = marked_text(requirement_name(standing.requirement))
+                by_reason.setdefault(standing.sentence, []).append(name)
+        words += (f"{act} {', '.join(names)}. {why}" for why, names in by_reason.items())
+    return words
 
 
 def _decision_words(decision: Decision, *, is_broken: bool) -> str:
@@ -209,7 +216,7 @@ def _decision_words(decision: Decision, *, is_broken: bool) -> str:
     if not by_class:
         return decision.sentence
     failed = "; ".join(f"{', '.join(names)} ({name})" for name, names in by_class)
-    return f"{decision.sentence} Failed: {failed}."
+    return f"{f'{decision.sentence} ' if is_broken else ''}Failed: {failed}."
 
 
 def _more_flags(

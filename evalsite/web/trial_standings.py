@@ -190,8 +190,9 @@ class _Rows:
             steps=self.links.links(self._steps(detail)),
             fields=tuple(WrongField(each.pointer, each.wanted, each.found) for each in fields),
             n_more_fields=found.n_differences - len(fields) if found else 0,
-            voters=tuple(verdict_words(card) for card in detail.voters),
+            voters=tuple(verdict_words(card) for card in detail.voters if card is not check),
             marks=tuple(_mark_words(mark) for mark in detail.marks),
+            is_folded=standing.result is StandingResult.PASS or not requirement.mandatory,
             question=self.questions.get(name, ""),
             verdict_url=address(self.at.verdict_form(self.trial), {"criterion": name})
             if self.may_review

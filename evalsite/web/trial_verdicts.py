@@ -27,6 +27,7 @@ _WORDS = {
     VerdictValue.UNKNOWN: "unresolved",
     VerdictValue.ERROR: "harness-error",
 }
+_UNTAKEN = "no requirement of the contract takes it"
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 
 
@@ -40,7 +41,7 @@ class VerdictRows:
 
 def cited_steps(found: TrialStandings) -> tuple[tuple[int, str], ...]:
     """Steps with who cites them; what was corrected or superseded cites nothing."""
-    gone = found.superseded | {card.given.corrects for card in found.cards}
+    gone = found.superseded | found.untaken | {card.given.corrects for card in found.cards}
     return tuple(
         (step, _citation(card))
         for card in found.cards
@@ -65,22 +66,26 @@ def verdict_rows(
         card.given.corrects: card for card in found.cards if card.given.corrects is not None
     }
     superseded = found.superseded
-    rows = _Rows(by_id, corrected, links, at, access, trial)
-    shown = [card for card in found.cards if not card.is_check]
+    untaken = found.untaken
+    rows = _Rows(by_id, corrected, untaken, links, at, access, trial)
+    shown = sorted(
+        (card for card in found.cards if not card.is_check),
+        key=lambda card: (
+            card.given.id in untaken or not card.given.counts,
+            not card.given.mandatory,
+        ),
+    )
     return VerdictRows(
-        shown=tuple(rows.row(card) for card in sorted(shown, key=_order)),
+        shown=tuple(rows.row(card) for card in shown),
         superseded=tuple(rows.row(card) for card in found.cards if card.given.id in superseded),
     )
-
-
-def _order(card: VerdictCard) -> tuple[bool, bool]:
-    return (not card.given.counts, not card.given.mandatory)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
     by_id: Mapping[str, VerdictCard]
     corrected: Mapping[str, VerdictCard]
+    untaken: frozenset[str]
     links: StepLinks
     at: Addresses
     access: Access
@@ -100,8 +105,8 @@ class _Rows:
             kind=verdict.kind.value,
             criterion_class=verdict.criterion_class.value,
             is_mandatory=verdict.mandatory,
-            counts=verdict.counts,
-            why_not=_why_not(verdict),
+            counts=verdict.counts and verdict.id not in self.untaken,
+            why_not=_UNTAKEN if verdict.id in self.untaken else _why_not(verdict),
             raw_word=verdict.raw_word if verdict.raw_word != verdict.value.value else "",
             score=_score_text(verdict.score),
             rationale=_rationale(card.rationale, f"{self.links.here}raw"),

@@ -88,6 +88,19 @@ class TrialStandings:
             card.given.id for card in self.cards if card.is_check and card.given.id not in voting
         )
 
+    @property
+    def untaken(self) -> frozenset[str]:
+        """Ids of other verdicts that no requirement of the contract takes; none without one."""
+        if self.contract is None:
+            return frozenset()
+        requirements = [detail.standing.requirement for detail in self.details]
+        return frozenset(
+            card.given.id
+            for card in self.cards
+            if not card.is_check
+            and not any(applies_to(card.given, requirement) for requirement in requirements)
+        )
+
 
 def trial_standings(
     trial_pk: int, *, task_pk: int, status: TrialStatus, contract_pk: int | None

@@ -11,7 +11,7 @@ from reviews.core.disposition import Mark
 from reviews.models import Verdict
 from reviews.services.person_verdicts import give_verdict
 from tests.support.cast import Cast
-from tests.support.evidence import ingest, record
+from tests.support.evidence import ingest, record, verdict
 from tests.support.in_effect import contract_in_effect
 from tests.support.visits import n_queries, root, visit
 from traces.core.additions import Addition
@@ -103,7 +103,7 @@ def test_a_passing_trial_says_so_requirement_by_requirement(client: Client, cast
     assert found.contract.label == "contract version 1"
     assert (found.wrong, found.reached, found.missing, found.acts) == (None, None, (), ())
     row = rows(found)["looked-up"]
-    assert (row.notes, row.voters) == (("required",), ("contract checks says pass",))
+    assert (row.notes, row.voters, row.is_folded) == (("required",), (), True)
     assert [(step.label, step.href) for step in row.steps][:1] == [("step 2", "#step-2")]
     assert rows(found)["tone"].notes == ("not mandatory",)
     assert rows(found)["tone"].question == "Is the agent polite?"
@@ -119,7 +119,6 @@ def test_a_failing_trial_says_where_it_first_went_wrong(client: Client, cast: Ca
 
     assert page.disposition.value == "fail"
     assert page.disposition.sentence == (
-        "A requirement of it failed. "
         "Failed: final state (outcome); looked-up, big-refund (constraint)."
     )
     assert (found.wrong.step.label, found.wrong.step.href) == ("step 2", "#step-2")
@@ -327,6 +326,26 @@ def test_steps_on_another_page_are_linked_to(client: Client, cast: Cast) -> None
     found = visit(client, cast.viewer, path(cast.system), step="290").standings
 
     assert found.wrong.step.href == f"{path(cast.system)}?step=2#step-2"
+
+
+def test_a_verdict_that_no_requirement_takes_says_so(client: Client, cast: Cast) -> None:
+    one = good()
+    one["verdicts"] = [
+        verdict("fail", criterion="outcome", evidence=[{"step": 2}]),
+        verdict("pass", criterion="tone", kind="model", grader="judge", evidence=[{"step": 4}]),
+    ]
+    graded(cast, one)
+
+    page = visit(client, cast.viewer, path(cast.system))
+
+    assert page.disposition.value == "pass"
+    assert [(row.criterion, row.counts, row.why_not) for row in page.verdicts] == [
+        ("outcome", False, "no requirement of the contract takes it"),
+        ("tone", False, "the judge is not calibrated for this criterion"),
+    ]
+    cited = [who for step in page.steps for who in step.cited_by]
+    assert "outcome by state check" not in cited
+    assert "tone by judge" in cited
 
 
 @pytest.mark.parametrize("n", [1, 3])

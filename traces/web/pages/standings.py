@@ -31,16 +31,12 @@ class RequirementRow:
     steps: tuple[Link, ...]
     fields: tuple[WrongField, ...]
     n_more_fields: int
-    voters: tuple[str, ...]  # "contract checks says pass"
+    voters: tuple[str, ...]  # "Rita Cho says pass"; the check itself left aside
     marks: tuple[str, ...]  # "marked as defective by Rita Cho: …"
     question: str  # of a rubric
     verdict_url: str
     mark_url: str
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it passes; what does not is shown unfolded."""
-        return self.value == "pass"
+    is_folded: bool  # it passes, or decides nothing
 
 
 @dataclass(frozen=True, slots=True)
