@@ -73,7 +73,7 @@ def follow_dispositions(decided: Iterable[DecidedCase], *, now: datetime) -> int
     """Open, change and close the cases of trials that were decided. Returns how many it touched.
 
     Part of the transaction that decides the trials, under the locks of their releases. A trial
-    given twice counts as it was given last. Four statements at most, however many trials.
+    given twice counts as it was given last. Five statements at most, however many trials.
     """
     by_trial = {one.trial_id: one for one in decided}
     if not by_trial:
@@ -82,9 +82,11 @@ def follow_dispositions(decided: Iterable[DecidedCase], *, now: datetime) -> int
     known = {row.trial_id for row in stored}
     fresh = [one for one in by_trial.values() if one.trial_id not in known and is_case(one)]
     _open_new(fresh, now)
+    moving = [r.id for r in stored if _moved(r, by_trial.get(r.trial_id), now)[0] != r]
     changed: list[_Row] = []
     events: list[_Event] = []
-    for row in stored:
+    # Only what moves is locked, and looked at again: somebody may have set it aside meanwhile.
+    for row in _locked(moving):
         moved, event = _moved(row, by_trial.get(row.trial_id), now)
         if moved != row:
             changed.append(moved)
@@ -159,23 +161,34 @@ def _why(one: DecidedCase) -> tuple[str, ...]:
 
 
 # The cases of the trials, and of earlier attempts of their slots, which stand no longer.
-_STORED = """
+_COLUMNS_OF_ROW = """
 SELECT id, trial_id, state, disposition, next_actions, action, worked_by, why, n_opened,
-       opened_at, closed_at
-FROM reviews_case WHERE trial_id = ANY(ARRAY(
+       opened_at, closed_at FROM reviews_case
+"""
+_STORED = f"""
+{_COLUMNS_OF_ROW} WHERE trial_id = ANY(ARRAY(
     SELECT unnest(%(trials)s::int8[])
     UNION
     SELECT o.id FROM (SELECT * FROM traces_trial WHERE id = ANY(%(trials)s) AND attempt > 1
                       OFFSET 0) t
     JOIN traces_trial o ON o.run_id = t.run_id AND o.task_id = t.task_id AND o.label = t.label
          AND o.attempt < t.attempt AND o.status = 'error'))
-ORDER BY id FOR NO KEY UPDATE
-"""
+ORDER BY id
+"""  # noqa: S608
+_LOCKED = f"{_COLUMNS_OF_ROW} WHERE id = ANY(%(ids)s) ORDER BY id FOR NO KEY UPDATE"
 
 
 def _stored(trial_ids: list[int]) -> list[_Row]:
+    return _rows(_STORED, {"trials": trial_ids})
+
+
+def _locked(ids: list[int]) -> list[_Row]:
+    return _rows(_LOCKED, {"ids": ids}) if ids else []
+
+
+def _rows(query: str, values: dict[str, list[int]]) -> list[_Row]:
     with connection.cursor() as cursor:
-        cursor.execute(_STORED, {"trials": trial_ids})
+        cursor.execute(query, values)
         return [
             _Row(
                 pk, trial, state, disposition, tuple(actions), action, worked_by, tuple(why), *more

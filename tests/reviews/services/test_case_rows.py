@@ -333,4 +333,4 @@ def test_the_number_of_statements_does_not_grow(n: int, cast: Cast) -> None:
     with CaptureQueriesContext(connection) as captured:
         follow_dispositions([passed(trial) for trial in trials[:n]], now=LATER)
 
-    assert len(captured) == 3
+    assert len(captured) == 4
