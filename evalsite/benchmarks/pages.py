@@ -97,6 +97,8 @@ def _pages_of(system: System) -> dict[str, str]:
     trial = Trial.objects.filter(task=task).order_by("-n_messages", "pk")[0]
     release = system.releases.order_by("-pk")[0]
     return {
+        "overview": addresses.overview,
+        "production": addresses.production,
         "tasks page": addresses.tasks,
         "task page": addresses.task(task.uuid),
         "tree": addresses.tree(task.uuid),

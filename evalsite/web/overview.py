@@ -370,7 +370,9 @@ def _outcome(view: _View) -> BigNumber:
         value=rate_words(counts.rate),
         detail=f"{counts_words(counts)} {COUNTS_WORDS}",
         bar=rate_bar(counts),
-        lines=(*_rate_lines(counts), _hat_words(view.found.figures.outcome_hat)),
+        lines=_rate_lines(counts),
+        second=_hat_words(view.found.figures.outcome_hat),
+        second_lines=_hat_lines(view.found.figures.outcome_hat),
         links=_rate_links(view, counts, "outcome"),
         help="Trials that left the environment in the required state.",
     )
@@ -394,7 +396,9 @@ def _clean(view: _View) -> BigNumber:
         value=rate_words(counts.rate),
         detail=f"{counts_words(counts)} {COUNTS_WORDS}",
         bar=rate_bar(counts),
-        lines=(*_rate_lines(counts), _hat_words(found.figures.clean_hat)),
+        lines=_rate_lines(counts),
+        second=_hat_words(found.figures.clean_hat),
+        second_lines=_hat_lines(found.figures.clean_hat),
         links=_rate_links(view, counts, "clean"),
         help="Outcome reached, every required action done, nothing prohibited, budget kept.",
         switch=_switch(view),
@@ -404,6 +408,8 @@ def _clean(view: _View) -> BigNumber:
 
 def _switch(view: _View) -> tuple[Choice, ...]:
     most = min(view.found.most_k, MOST_K)
+    if most == 1:
+        return ()
     wanted = sorted({1, 2, 3, 4, 5, 8, 10, most, view.found.k} & set(range(1, most + 1)))
     return tuple(
         Choice(
@@ -425,16 +431,23 @@ def _rate_lines(counts: Counts) -> tuple[str, ...]:
 
 
 def _hat_words(hat: TaskMean) -> str:
-    mean = hat.mean
-    n_left_out = len(mean.left_out)
-    if mean.value is None:
-        return f"pass^{hat.k} none: no task has {hat.k} graded trials"
-    over = f"over {counted(mean.n_tasks, 'task')}"
-    if n_left_out:
-        named = ", ".join(mean.left_out[:3]) + (" …" if n_left_out > 3 else "")
-        over += f" of {mean.n_tasks + n_left_out:,}; fewer than {hat.k} graded trials: {named}"
-    interval = f", 95% {interval_words(hat.interval)}" if hat.interval else ""
-    return f"pass^{hat.k} {rate_words(mean.value)} {over}{interval}"
+    return f"pass^{hat.k} {rate_words(hat.value)}"
+
+
+def _hat_lines(hat: TaskMean) -> tuple[str, ...]:
+    """What pass^k is a mean of, and which tasks have too few trials for it."""
+    mean, few = hat.mean, hat.mean.left_out
+    lines: list[str] = []
+    if mean.value is not None:
+        interval = f"; 95% {interval_words(hat.interval)}" if hat.interval else ""
+        lines.append(f"mean over {counted(mean.n_tasks, 'task')}{interval}")
+    if few:
+        named = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED:,} more" * (len(few) > _NAMED))
+        have = "has" if len(few) == 1 else "have"
+        lines.append(
+            f"{counted(len(few), 'task')} {have} fewer than {counted(hat.k, 'graded trial')}: {named}"
+        )
+    return tuple(lines)
 
 
 def _rate_links(view: _View, counts: Counts, name: str) -> tuple[pages.Link, ...]:
@@ -457,20 +470,22 @@ def _cost(found: SystemOverview) -> BigNumber:
             help="A successful trial is a rule-clean one.",
         )
     clean = spent.clean_cost
+    success = "rule-clean trial" if found.has_rules else "trial with the outcome"
+    successes = "rule-clean trials" if found.has_rules else "trials with the outcome"
     lines = [
         f"all trials: median {money_text(spent.cost.median)}, 95th {money_text(spent.cost.p95)}",
         f"spend per success {_spend(found)}",
-        *_known(clean, "rule-clean trials"),
+        *_known(clean, successes),
         *_known(spent.cost, "trials"),
     ]
     return BigNumber(
         label="Cost per successful trial",
         value="none" if clean.median is None else money_text(clean.median),
         detail=f"median; 95th percentile {money_text(clean.p95)}; "
-        f"{counted(clean.n_known, 'rule-clean trial')}",
+        f"{counted(clean.n_known, success, successes)}",
         lines=tuple(lines),
-        help="Median and 95th percentile (nearest rank) over rule-clean trials. Spend per success: "
-        "the cost of all trials, divided by the rule-clean ones.",
+        help=f"Median and 95th percentile (nearest rank) over {successes}. Spend per success: the "
+        "cost of all trials, divided by these.",
     )
 
 
@@ -479,7 +494,7 @@ def _spend(found: SystemOverview) -> str:
     if spent.spend_per_success is not None:
         return money_text(spent.spend_per_success)
     return (
-        "none: no trial is rule-clean"
+        "none: no trial succeeded"
         if not found.figures.clean.passed
         else "cannot tell: some costs are unknown"
     )
@@ -576,6 +591,9 @@ def _classes(view: _View) -> tuple[Figure, ...]:
 
 def _effort(found: SystemOverview) -> FigureTable:
     spent, efficiency = found.measures, found.efficiency
+    success, head = (
+        ("are rule-clean", "Rule-clean") if found.has_rules else ("reached the outcome", "Outcome")
+    )
     rows = (
         ("Tool calls", spent.calls, spent.clean_calls, decimal_words),
         ("Tokens, in and out", spent.tokens, spent.clean_tokens, decimal_words),
@@ -601,9 +619,9 @@ def _effort(found: SystemOverview) -> FigureTable:
     return FigureTable(
         id="effort",
         title="Effort: steps, tokens, time, cost",
-        sentence="over all trials, and over rule-clean ones",
+        sentence=f"over all trials, and over those that {success}",
         columns=columns(
-            "Measure", "All: median", "All: 95th", "Rule-clean: median", "Rule-clean: 95th", "Known"
+            "Measure", "All: median", "All: 95th", f"{head}: median", f"{head}: 95th", "Known"
         ),
         rows=tuple(
             (

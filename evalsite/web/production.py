@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from evalsite.access import Access, Act, SystemRequest, in_system
-from evalsite.common.formatting import counted
+from evalsite.common.formatting import NOTHING, counted
 from evalsite.common.shell import Crumb, Figure, Option
 from evalsite.web.overview_words import (
     TrialLinks,
@@ -126,7 +126,9 @@ def _figures(found: ProductionFigures, links: TrialLinks) -> tuple[Figure, ...]:
             help="Of traces that people and code decided. Production traces are no random sample "
             "of tasks.",
         ),
-        Figure("Rule-clean", rate_words(total.clean.rate), detail=counts_words(total.clean)),
+        Figure("Rule-clean", rate_words(total.clean.rate), detail=counts_words(total.clean))
+        if found.has_rules
+        else Figure("Rule-clean", "none", detail="no rule is checked"),
         Figure(
             "With a prohibited attempt",
             f"{total.n_violating:,}",
@@ -154,19 +156,23 @@ def _environments(found: ProductionFigures, links: TrialLinks) -> FigureTable:
             "Unresolved",
             "Harness errors",
         ),
-        rows=tuple(_environment(each, links) for each in found.environments),
+        rows=tuple(
+            _environment(each, links, has_rules=found.has_rules) for each in found.environments
+        ),
         notes=(f"{counted(left, 'more environment')} with fewer traces.",) if left else (),
     )
 
 
-def _environment(each: EnvironmentCounts, links: TrialLinks) -> tuple[Cell, ...]:
+def _environment(
+    each: EnvironmentCounts, links: TrialLinks, *, has_rules: bool
+) -> tuple[Cell, ...]:
     def of(**values: Value) -> str:
         return links.to(environment=each.environment, **values)
 
     return (
         Cell(each.environment, href=of()),
         rate_cell(each.passing),
-        rate_cell(each.clean),
+        rate_cell(each.clean) if has_rules else Cell(NOTHING, is_number=True),
         count_cell(each.n_violating, of(prohibited="1"), state="fail"),
         count_cell(each.n_fail, of(disposition="fail"), state="fail"),
         count_cell(each.n_unresolved, of(disposition="unresolved"), state="unresolved"),

@@ -101,8 +101,7 @@ class TaskMean:
 
     k: int
     mean: SuiteMean
-    range: Range | None  # over slots; None where one task has fewer than k slots
-    values: tuple[Fraction, ...]  # of the tasks that the mean is over, in ascending order
+    tasks: tuple[TaskCounts, ...]
 
     @property
     def value(self) -> Fraction | None:
@@ -110,9 +109,17 @@ class TaskMean:
         return self.mean.value
 
     @property
+    def range(self) -> Range | None:
+        """Over slots; None where one task has fewer than k slots."""
+        return pass_hat_k_range(self.tasks, self.k)
+
+    @property
     def interval(self) -> Interval | None:
         """Of the mean, for display only: see `interval_of_mean`."""
-        return interval_of_mean(self.values)
+        counted = ((task.counts.graded, task.counts.passed) for task in self.tasks)
+        return interval_of_mean(
+            tuple(sorted(float(pass_hat_k(n, c, self.k) or 0) for n, c in counted if n >= self.k))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +157,8 @@ def slice_of(units: Sequence[UnitCounts], k: int) -> Slice:
         passing=sum((each.passing for each in units), _NOTHING),
         outcome=sum((each.outcome for each in units), _NOTHING),
         clean=sum((each.clean for each in units), _NOTHING),
-        outcome_hat=_task_mean([TaskCounts(each.unit.task, each.outcome) for each in units], k),
-        clean_hat=_task_mean([TaskCounts(each.unit.task, each.clean) for each in units], k),
+        outcome_hat=_task_mean((TaskCounts(each.unit.task, each.outcome) for each in units), k),
+        clean_hat=_task_mean((TaskCounts(each.unit.task, each.clean) for each in units), k),
         n_units=len(units),
         n_unresolved=sum(each.n_unresolved for each in units),
         n_error=sum(each.n_error for each in units),
@@ -163,19 +170,13 @@ def slice_of(units: Sequence[UnitCounts], k: int) -> Slice:
     )
 
 
-def _task_mean(tasks: Sequence[TaskCounts], k: int) -> TaskMean:
-    values = tuple(
-        sorted(
-            value
-            for task in tasks
-            if (value := pass_hat_k(task.counts.graded, task.counts.passed, k)) is not None
-        )
-    )
-    return TaskMean(k, mean_pass_hat_k(tasks, k), pass_hat_k_range(tasks, k), values)
+def _task_mean(tasks: Iterable[TaskCounts], k: int) -> TaskMean:
+    counted = tuple(tasks)
+    return TaskMean(k, mean_pass_hat_k(counted, k), counted)
 
 
 @lru_cache(maxsize=512)
-def interval_of_mean(values: tuple[Fraction, ...]) -> Interval | None:
+def interval_of_mean(values: tuple[float, ...]) -> Interval | None:
     """95 % percentile bootstrap of a mean over tasks (Efron, 1979), for display only.
 
     `RESAMPLES` resamples of whole tasks with `RESAMPLING_SEED`; nearest-rank 2.5th and 97.5th
@@ -185,9 +186,8 @@ def interval_of_mean(values: tuple[Fraction, ...]) -> Interval | None:
     if len(values) < 2:
         return None
     random = Random(RESAMPLING_SEED)  # noqa: S311 - seeded on purpose, so that it is the same again
-    floats = [float(value) for value in values]
-    n = len(floats)
-    means = sorted(sum(random.choices(floats, k=n)) / n for _ in range(RESAMPLES))
+    n = len(values)
+    means = sorted(sum(random.choices(values, k=n)) / n for _ in range(RESAMPLES))
     tail = RESAMPLES // 40
     return Interval(means[tail - 1], means[-tail])
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb, lcm
 from random import Random
 
@@ -44,17 +45,19 @@ def sign_flip_test(differences: Sequence[Fraction]) -> PermutationTest | None:
     whole = lcm(*(each.denominator for each in differences))
     sizes = Counter(abs(int(each * whole)) for each in differences if each)
     observed = abs(int(sum(differences, Fraction(0)) * whole))
-    exact = _exact_p(sizes, observed)
+    groups = tuple(sorted(sizes.items()))
+    exact = _exact_p(groups, observed)
     if exact is not None:
         return PermutationTest(exact, len(differences), is_exact=True)
-    return PermutationTest(_drawn_p(sizes, observed), len(differences), is_exact=False)
+    return PermutationTest(_drawn_p(groups, observed), len(differences), is_exact=False)
 
 
-def _exact_p(sizes: Counter[int], observed: int) -> Fraction | None:
+@lru_cache(maxsize=512)
+def _exact_p(groups: tuple[tuple[int, int], ...], observed: int) -> Fraction | None:
     """By counting how many sign patterns lead to each sum; None when that takes too many steps."""
     ways = {0: 1}
     n_steps = 0
-    for size in sizes.elements():
+    for size in (size for size, n in groups for _ in range(n)):
         n_steps += 2 * len(ways)
         if n_steps > EXACT_STEPS:
             return None
@@ -64,12 +67,12 @@ def _exact_p(sizes: Counter[int], observed: int) -> Fraction | None:
                 flipped[reached] = flipped.get(reached, 0) + count
         ways = flipped
     far = sum(count for total, count in ways.items() if abs(total) >= observed)
-    return Fraction(far, 2 ** sizes.total())
+    return Fraction(far, 2 ** sum(n for _, n in groups))
 
 
-def _drawn_p(sizes: Counter[int], observed: int) -> Fraction:
+@lru_cache(maxsize=512)
+def _drawn_p(groups: tuple[tuple[int, int], ...], observed: int) -> Fraction:
     random = Random(MONTE_CARLO_SEED)  # noqa: S311 - seeded on purpose, so that it is the same again
-    groups = tuple(sizes.items())
     hits = 0
     for _ in range(MONTE_CARLO_DRAWS):
         total = 0

@@ -36,11 +36,11 @@ from reviews.selectors.overview_slots import (
     Scope,
     endings,
     harm_counts,
+    has_rules,
     measures,
     requirement_figures,
 )
 from reviews.selectors.overview_units import CountedTask, counted_tasks, counted_units
-from traces.core.records import CriterionClass
 from traces.models import Split, System
 from traces.selectors.releases import ReleaseName, release_names
 
@@ -109,10 +109,7 @@ class SystemOverview:
     @property
     def has_rules(self) -> bool:
         """Whether anything but the outcome and rubrics decides these trials."""
-        return any(
-            each.kind == CriterionClass.CONSTRAINT.value and each.is_mandatory
-            for each in self.requirements
-        )
+        return has_rules(self.requirements)
 
 
 def system_overview(system: System, chosen: OverviewFilter) -> SystemOverview:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,7 @@ from django.db import connection
 from reviews.core.estimators import Counts
 from reviews.core.overview import HarmCounts, Recovery, Spread, spend_per_success
 from reviews.selectors.contract_facts import NO_FACTS, ContractFacts
+from traces.core.records import CriterionClass
 from traces.models import System
 from traces.selectors.rules import shown_rules_id
 
@@ -33,6 +35,12 @@ class RequirementFigures:
     def sort_key(self) -> tuple[int, int, str]:
         """Most failures first, then what is still open."""
         return (-self.counts.failed, -self.counts.unknown, self.criterion)
+
+
+def has_rules(requirements: Iterable[RequirementFigures]) -> bool:
+    """Whether any of them is a mandatory rule: something required, prohibited or limited."""
+    rule = CriterionClass.CONSTRAINT.value
+    return any(each.kind == rule and each.is_mandatory for each in requirements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,6 @@ class Scope:
             "releases": self.release_pks,
             "tasks": self.task_pks,
             "production": self.is_production,
-            "rules": shown_rules_id(self.system),
             "prohibited": json.dumps(prohibited),
         }
 
@@ -182,7 +189,7 @@ class Ended:
 
 def endings(scope: Scope) -> Ended:
     with connection.cursor() as cursor:
-        cursor.execute(_ENDINGS, scope.values)
+        cursor.execute(_ENDINGS, {**scope.values, "rules": shown_rules_id(scope.system)})
         n, handed, unchanged, known, n_fault, n_production, recovered, graded, clean = (
             cursor.fetchone() or (0,) * 9
         )

@@ -20,6 +20,7 @@ from reviews.selectors.overview_slots import (
     Scope,
     endings,
     harm_counts,
+    has_rules,
     requirement_figures,
 )
 from reviews.selectors.overview_units import counted_tasks
@@ -71,6 +72,11 @@ class ProductionFigures:
     endings: Endings
     requirements: tuple[RequirementFigures, ...]
     actions: tuple[tuple[str, int], ...]
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether anything but the outcome and rubrics decides these traces."""
+        return has_rules(self.requirements)
 
 
 # A slot counts as in evalsite.projections.

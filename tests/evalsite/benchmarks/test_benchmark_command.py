@@ -80,6 +80,8 @@ def test_benchmark_pages_reports_queries_bytes_and_time(
 
     lines = report.splitlines()
     assert [line.split(": ")[0] for line in lines] == [
+        "overview",
+        "production",
         "tasks page",
         "task page",
         "tree",

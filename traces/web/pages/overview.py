@@ -30,6 +30,8 @@ class BigNumber:
     detail: str = ""  # "466 / 483 / 500 passed / graded / run"
     bar: RangeBar | None = None
     lines: tuple[str, ...] = ()
+    second: str = ""  # a second figure of the same: "pass^5 71.0%"
+    second_lines: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     help: str = ""
     switch: tuple[Choice, ...] = ()  # of k
