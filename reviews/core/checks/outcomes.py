@@ -158,14 +158,14 @@ class _Places:
             node = node.below.setdefault(name, _Places())
         node.is_end = True
 
-    def holds(self, names: Names) -> bool:
-        """Whether a place is one of these, or lies inside one."""
+    def touches(self, names: Names) -> bool:
+        """Whether a place is one of these, or lies inside or around one."""
         node: _Places | None = self
         for name in names:
             if node is None or node.is_end:
                 break
             node = node.below.get(name)
-        return node is not None and node.is_end
+        return node is not None and (node.is_end or bool(node.below))
 
 
 def _places(pointers: Iterable[str]) -> _Places:
@@ -352,7 +352,7 @@ class _Findings:
         differences = state_differences(wanted, found, limit=MOST_DIFFERENCES)
         for each in differences.differences:
             names = (*place, *_names_of(each.path))
-            before = "" if self.changed.holds(names) else prefix
+            before = "" if self.changed.touches(names) else prefix
             self.add(names, _wanted_words(each, before), _found_words(each))
         self.n += differences.n_differences - len(differences.differences)
 
@@ -421,12 +421,12 @@ _MOST_COMPARED = 20
 
 def _nearest(wanted: Json, extra: Sequence[int], found: Sequence[Json]) -> int | None:
     """The element that differs least from a wanted one, among the first few."""
-    few = extra[:_MOST_COMPARED]
-    return min(
-        few,
-        key=lambda at: state_differences(wanted, found[at], limit=0).n_differences,
-        default=None,
-    )
+    return min(extra[:_MOST_COMPARED], key=lambda at: _distance(wanted, found[at]), default=None)
+
+
+def _distance(wanted: Json, found: Json) -> tuple[bool, int]:
+    differences = state_differences(wanted, found, limit=1)
+    return not differences.differences[0].path, differences.n_differences
 
 
 def _wanted_words(difference: Difference, prefix: str) -> str:
