@@ -31,6 +31,7 @@ from traces.selectors.families import (
     family_rows,
     family_totals,
     regression_offers,
+    splits_of_family,
 )
 from traces.services.families import (
     LONGEST_REASON,
@@ -247,7 +248,8 @@ def _asked_form(request: SystemRequest) -> FamilyForm | None:
     if task := _task(request, request.GET.get("task", "")):
         return _split_form(request, SplitForm(initial={"split": split or task.split}), task=task)
     if family := text_in(request, "family", most=200):
-        form = SplitForm(initial={"split": split})
+        splits = splits_of_family(request.access.system.pk, family)
+        form = SplitForm(initial={"split": split or (splits[0] if len(splits) == 1 else "")})
         return _split_form(request, form, family=family)
     return None
 

@@ -20,13 +20,16 @@ from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common import blobs
 from evalsite.common.shell import Crumb
 from evalsite.web.flag_rows import disposition_badge, trial_link
+from evalsite.web.trial_standings import requirement_name
+from reviews.core.disposition import StandingResult
 from reviews.selectors.flags import FlaggableTrial, flaggable_trial
+from reviews.selectors.standings import trial_standings
 from reviews.services.contracts import ContractFindingsError, ContractsError, draft_contracts
 from traces.core.canonical import nfc
 from traces.core.contracts.documents import UnreadableTextError, chunks_of, document_of
 from traces.core.contracts.drafting import HINTS, draft_from_trial, draft_of
 from traces.core.contracts.writing import contract_text
-from traces.core.records import Disposition
+from traces.core.records import Disposition, TrialStatus
 from traces.core.shown_json import shown_json
 from traces.core.strict_json import StrictJsonError, loads_text
 from traces.core.text_marks import clean_text
@@ -61,6 +64,7 @@ LONGEST_TEXT = 256 * 1024  # characters of a contract's text
 LONGEST_INPUT = 64 * 1024
 LONGEST_FACTS = 64 * 1024
 _REQUIRING = frozenset({"outcome", "required", "prohibited", "budget", "semantic", "external"})
+NAMED_CRITERIA = 6  # in the reason that the form begins with
 _NO_OBJECT = 'Facts are a JSON object, such as {"order": "A-1"}.'
 _OPEN = (Disposition.FAIL, Disposition.UNRESOLVED)
 
@@ -139,7 +143,7 @@ def task_from_trial(request: SystemRequest, trial: UUID) -> HttpResponse:
     found = flaggable_trial(access.system.pk, trial)
     if found is None:
         raise Http404(_NO_TRIAL)
-    rows = Trial.objects.select_related("task__contract", "task_version", "disposition")
+    rows = Trial.objects.select_related("task__contract", "task_version")
     stored = rows.get(pk=found.pk)
     if request.method != "POST":
         origin = _origin(stored)
@@ -316,17 +320,24 @@ def _free_id(trial: Trial) -> str:
 
 
 def _why(trial: Trial) -> str:
-    """The reason that the form begins with."""
-    disposition = getattr(trial, "disposition", None)
+    """The reason that the form begins with: what failed, else what is open."""
+    standings = trial_standings(
+        trial.pk,
+        task_pk=trial.task_id,
+        status=TrialStatus(trial.status),
+        contract_pk=trial.task.contract_id,
+    )
+    is_fail = standings.decision.disposition is Disposition.FAIL
+    wanted = StandingResult.FAIL if is_fail else StandingResult.OPEN
+    names = [
+        requirement_name(each.standing.requirement)
+        for each in standings.details
+        if each.standing.requirement.mandatory and each.standing.result is wanted
+    ]
     label = trial_label(trial.label, trial.attempt)
-    where = f"Trial {label} of task {trial.task.task_id}"
-    if disposition is None:
-        return f"{where}: "
-    if disposition.value == Disposition.FAIL.value:
-        names = ", ".join(disposition.failed[:6])
-        return clean_text(f"{where} failed{f': {names}' if names else ''}.")
-    names = ", ".join(disposition.open[:6])
-    return clean_text(f"{where} is not decided{f': {names}' if names else ''}.")
+    said = "failed" if is_fail else "is not decided"
+    listed = f": {', '.join(names[:NAMED_CRITERIA])}" if names else ""
+    return clean_text(f"Trial {label} of task {trial.task.task_id} {said}{listed}.")
 
 
 def _shown(

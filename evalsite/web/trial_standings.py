@@ -351,7 +351,9 @@ def _act(
                 "Edit the contract" if found.contract else "Write a contract",
                 address(at.contract_form, {"task": trial.task_uuid}),
             )
-        case NextAction.GRADE | NextAction.ADJUDICATE if access.may(Act.REVIEW):
+        case NextAction.GRADE | NextAction.ADJUDICATE | NextAction.CALIBRATE_JUDGE if access.may(
+            Act.REVIEW
+        ):
             name = next(
                 (each.criterion for each in found.details if each.standing.action is action), None
             )

@@ -54,7 +54,7 @@ def test_the_form_is_prefilled_from_the_trial_and_its_contract(client: Client, c
     )
     assert values["input"] == "Please help."
     assert values["facts"] == '{"order": "A-1", "user": "U-1"}'
-    assert values["reason"] == "Trial 0 of task t1 failed: outcome."
+    assert values["reason"] == "Trial 0 of task t1 is not decided: looked-up."
     contract = read_contract(values["text"]).contract
     assert contract is not None
     assert (contract.task_id, contract.family, contract.split, contract.input) == (
@@ -71,9 +71,7 @@ def test_the_form_is_prefilled_from_the_trial_and_its_contract(client: Client, c
     assert (page.why_not, page.made, page.findings) == ("", (), ())
 
 
-def test_two_clicks_make_the_task_and_a_preview_of_its_contract(
-    client: Client, cast: Cast
-) -> None:
+def test_two_clicks_make_the_task_and_a_preview_of_its_contract(client: Client, cast: Cast) -> None:
     path = failed(cast)
     page = visit(client, cast.engineer, path)
 
@@ -214,4 +212,4 @@ def test_the_form_takes_the_same_queries_whatever_was_made(
         page = client.get(path).context["page"]
         client.post(path, filled(page, task_id=f"made-{at}", text=""))
     assert TaskOrigin.objects.count() == n
-    assert n_queries(client, path) == 15
+    assert n_queries(client, path) == 19
