@@ -8,7 +8,7 @@ from reviews.core.checks.checks import checks_of
 from reviews.core.checks.results import CheckResult, TrialEvidence
 from traces.core.contracts.model import Contract, PlantedTrial
 from traces.core.formats.native import item_of
-from traces.core.records import ParsedTrial, Source, VerdictValue
+from traces.core.records import ParsedTrial, Source
 from traces.core.rules import RejectionSettings
 from traces.core.transcript import DEFAULT_REJECTION, transcript_of
 from traces.core.values import JsonObject
@@ -20,7 +20,7 @@ class PlantedCheck:
 
     criterion: str
     wanted: str  # pass | fail | unknown | error
-    found: str
+    found: str  # the same, or nothing
     sentence: str  # what the check says, for people
 
 
@@ -36,6 +36,7 @@ class PlantedResult:
         return all(check.wanted == check.found for check in self.checks)
 
 
+_NOTHING = "nothing"
 _IDENTITY: JsonObject = {"task_id": "planted", "trial": 0, "agent": {"version": "1"}}
 
 
@@ -46,7 +47,8 @@ def planted_evidence(
     item = item_of({**_IDENTITY, **record}, Source(1))
     trial = item.content
     if not isinstance(trial, ParsedTrial):
-        raise ValueError(" ".join(finding.sentence for finding in item.refusals))  # noqa: TRY004
+        said = [finding.sentence for finding in item.refusals]
+        raise ValueError(" ".join(said) or "The record holds no trial.")  # noqa: TRY004
     return trial_evidence(trial, rejection)
 
 
@@ -81,7 +83,7 @@ def _result(contract: Contract, planted: PlantedTrial) -> PlantedResult:
         results = checks_of(contract, planted_evidence(planted.record)).results
     except ValueError as error:
         checks = tuple(
-            PlantedCheck(criterion, wanted, VerdictValue.ERROR.value, str(error))
+            PlantedCheck(criterion, wanted, _NOTHING, str(error))
             for criterion, wanted in planted.expect
         )
         return PlantedResult(planted.name, checks)
@@ -94,5 +96,5 @@ def _result(contract: Contract, planted: PlantedTrial) -> PlantedResult:
 def _check(said: dict[str, CheckResult], criterion: str, wanted: str) -> PlantedCheck:
     result = said.get(criterion)
     if result is None:
-        return PlantedCheck(criterion, wanted, "nothing", "The contract has no such check.")
+        return PlantedCheck(criterion, wanted, _NOTHING, "The contract has no such check.")
     return PlantedCheck(criterion, wanted, result.value.value, result.sentence)
