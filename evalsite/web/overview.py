@@ -441,6 +441,9 @@ def _hat_lines(hat: TaskMean) -> tuple[str, ...]:
     if mean.value is not None:
         interval = f"; 95% {interval_words(hat.interval)}" if hat.interval else ""
         lines.append(f"mean over {counted(mean.n_tasks, 'task')}{interval}")
+    over_slots = range_words(hat.range)
+    if over_slots:
+        lines.append(f"range {over_slots}, over slots")
     if few:
         named = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED:,} more" * (len(few) > _NAMED))
         have = "has" if len(few) == 1 else "have"

@@ -23,7 +23,6 @@ from reviews.core.estimators import (
     mean_pass_hat_k,
     nearest_rank,
     pass_hat_k,
-    pass_hat_k_range,
     upper_bound,
 )
 from reviews.core.paired import Pair, PairedFigures, paired_by_group, paired_figures
@@ -110,8 +109,27 @@ class TaskMean:
 
     @property
     def range(self) -> Range | None:
-        """Over slots; None where one task has fewer than k slots."""
-        return pass_hat_k_range(self.tasks, self.k)
+        """Over slots; None where one task has fewer than k slots, as `pass_hat_k_range` has it."""
+        low, high = (
+            mean_pass_hat_k(
+                (
+                    TaskCounts(
+                        task.task,
+                        Counts(
+                            task.counts.passed + passing * task.counts.unknown,
+                            task.counts.run,
+                            task.counts.run,
+                        ),
+                    )
+                    for task in self.tasks
+                ),
+                self.k,
+            )
+            for passing in (0, 1)
+        )
+        if low.value is None or high.value is None or low.left_out:
+            return None
+        return Range(low.value, high.value)
 
     @property
     def interval(self) -> Interval | None:

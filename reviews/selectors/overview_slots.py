@@ -13,9 +13,11 @@ from typing import Any
 
 from django.db import connection
 
+from evalsite.common import blobs
 from reviews.core.estimators import Counts
 from reviews.core.overview import HarmCounts, Recovery, Spread, spend_per_success
 from reviews.selectors.contract_facts import NO_FACTS, ContractFacts
+from traces.core.additions import parse_addition
 from traces.core.records import CriterionClass
 from traces.models import System
 from traces.selectors.rules import shown_rules_id
@@ -309,10 +311,13 @@ _COUNTED = ", ".join(
 )
 _MEASURES = f"""
 WITH slots AS MATERIALIZED (
-    SELECT t.cost_usd, t.input_tokens + t.output_tokens AS tokens, t.seconds,
-           t.n_tool_calls::bigint AS calls,
+    SELECT coalesce(t.cost_usd, a.cost_usd) AS cost_usd,
+           coalesce(t.input_tokens + t.output_tokens, a.tokens) AS tokens,
+           coalesce(t.seconds, a.seconds) AS seconds, t.n_tool_calls::bigint AS calls,
            d.value <> 'harness_error' AND d.rule_clean = 'pass' AS clean
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
+    LEFT JOIN jsonb_to_recordset(%(added)s::jsonb)
+        AS a(trial bigint, cost_usd numeric, tokens bigint, seconds numeric) ON a.trial = t.id
     WHERE t.task_id = ANY(%(tasks)s) AND t.release_id = ANY(%(releases)s)
       AND t.environment = 'test' AND NOT t.has_fault
 ), n AS (
@@ -323,10 +328,36 @@ FROM slots
 """  # noqa: S608 - put together from texts of this module
 
 
+_ADDED = """
+SELECT a.trial_id, a.content FROM traces_evidenceaddition a
+JOIN traces_trial t ON t.id = a.trial_id
+WHERE t.task_id = ANY(%(tasks)s) AND t.release_id = ANY(%(releases)s)
+  AND a.parts ?| ARRAY['cost_usd', 'tokens', 'seconds']
+ORDER BY a.trial_id, a."order"
+"""
+
+
+def _added(values: dict[str, Any]) -> str:
+    """What was added to trials that did not record their cost, tokens or seconds, as JSON."""
+    added: dict[int, dict[str, str]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_ADDED, values)
+        rows = cursor.fetchall()
+    for trial, content in rows:
+        addition, _ = parse_addition(blobs.unpack(content))
+        first = added.setdefault(trial, {"trial": str(trial)})
+        for name in ("cost_usd", "tokens", "seconds"):
+            value = getattr(addition, name)
+            if value is not None:
+                first.setdefault(name, str(value))
+    return json.dumps(list(added.values()))
+
+
 def measures(scope: Scope, n_clean: int) -> Measures:
     """What trials cost. `n_clean` of them ended rule-clean."""
+    values = {"tasks": scope.task_pks, "releases": scope.release_pks}
     with connection.cursor() as cursor:
-        cursor.execute(_MEASURES, {"tasks": scope.task_pks, "releases": scope.release_pks})
+        cursor.execute(_MEASURES, {**values, "added": _added(values)})
         row = cursor.fetchone() or ()
     spreads = [_spread(*row[at : at + 4]) for at in range(0, 32, 4)]
     each = dict(zip(_SPREADS, spreads, strict=True))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from django.utils import timezone
-
-from traces.core.contracts.reading import read_contract
+from tests.support.in_effect import contract_in_effect
 from traces.models import (
-    ContractProposal,
     ContractVersion,
     System,
-    Task,
     TrajectoryPaths,
     Trial,
     TrialDisposition,
@@ -70,21 +65,7 @@ def count_writes(
 
 
 def put_contract(system: System, text: str, *, by: User) -> ContractVersion:
-    """Bring a contract into effect as it is after a regrade, its trials not graded anew."""
-    contract = read_contract(text).contract
-    assert contract is not None
-    task = Task.objects.get(system=system, task_id=contract.task_id)
-    number = ContractProposal.objects.filter(system=system).count() + 1
-    proposal = ContractProposal.objects.create(
-        system=system, number=number, reason="test", created_at=timezone.now(), created_by=by
-    )
-    version = ContractVersion.objects.create(
-        proposal=proposal,
-        task=task,
-        number=task.contract_versions.count() + 1,
-        text=text,
-        digest=uuid.UUID(bytes=contract.digest[:16]),
-    )
-    Task.objects.filter(pk=task.pk).update(contract=version)
-    TrialDisposition.objects.filter(trial__task=task).update(contract=version)
+    """Bring a contract into effect; stored trials are taken as decided by it, as they stand."""
+    version = contract_in_effect(system, text, by=by)
+    TrialDisposition.objects.filter(trial__task=version.task_id).update(contract=version)
     return version

@@ -299,10 +299,10 @@ def test_the_page_asks_the_same_number_of_queries_for_one_trial_and_three(
     path = f"{root(cast.system)}overview/"
     ingest(cast.system, [record("t0", 0)])
     client.force_login(cast.viewer)
-    assert n_queries(client, path) == 16
+    assert n_queries(client, path) == 17
     for n, release in enumerate(("2.0", "3.0")):
         ingest(cast.system, [record(f"t{n}", 0), record("t2", n)], release=release)
-    assert n_queries(client, path) == 16
+    assert n_queries(client, path) == 17
 
 
 def test_an_outsider_sees_nothing(client: Client, refunds: Cast) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
-from reviews.core.estimators import Counts, Range
+from reviews.core.estimators import Counts, Range, pass_hat_k_range
 from reviews.core.overview import (
     MOST_K,
     Efficiency,
@@ -69,6 +69,17 @@ def test_unknown_and_missing_trials_widen_the_range() -> None:
     assert found.clean == Counts(2, 3, 7, 2)
     assert found.clean.range == Range(Fraction(2, 7), Fraction(6, 7))
     assert (found.n_error, found.n_unresolved, found.n_missing) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7])
+def test_the_range_of_pass_hat_k_is_the_one_of_a_gate(k: int) -> None:
+    units = [
+        unit("a", 2, 3, n_error=1, n_missing=2),
+        unit("b", 4, 4),
+        unit("c", 0, 2, n_unresolved=2),
+    ]
+    hat = slice_of(units, k).clean_hat
+    assert hat.range == pass_hat_k_range(hat.tasks, k)
 
 
 def test_no_unit_gives_no_rate() -> None:

@@ -19,7 +19,9 @@ from reviews.selectors.overview_slots import Endings
 from tests.support.cast import Cast
 from tests.support.evidence import Call, ingest, record, verdict
 from tests.support.figures import count_writes, decide, put_contract
+from traces.core.additions import Addition
 from traces.models import Release, Task, TaskVersion, Trial
+from traces.services.additions import add_evidence
 from traces.services.work import declare_run, release_named
 
 pytestmark = pytest.mark.django_db
@@ -157,6 +159,21 @@ def test_costs_are_exact_order_statistics(cast: Cast) -> None:
     assert spent.clean_cost == Spread(Decimal("0.2"), Decimal("0.3"), Decimal("0.6"), 3, 4)
     assert spent.spend_per_success is None  # one trial does not say what it cost
     assert spent.calls == Spread(Decimal(1), Decimal(1), Decimal(5), 5, 5)
+
+
+def test_an_added_cost_counts_where_the_trial_recorded_none(cast: Cast) -> None:
+    ingest(cast.system, [record("t", 0, usage={"cost_usd": 0.5}), record("t", 1)])
+    add_evidence(
+        Trial.objects.get(label="1"),
+        Addition(cost_usd=Decimal("0.25"), tokens=7),
+        source="invoice",
+        reason="was not recorded",
+        by=cast.engineer,
+        now=timezone.now(),
+    )
+    spent = seen(cast).measures
+    assert spent.cost == Spread(Decimal("0.375"), Decimal("0.5"), Decimal("0.75"), 2, 2)
+    assert (spent.tokens.total, spent.seconds.n_known) == (Decimal(7), 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 19, 20, 21, 40])
@@ -315,12 +332,12 @@ def test_the_queries_do_not_grow(cast: Cast) -> None:
 
     ingest(cast.system, [record("t0", 0)])
     put_contract(cast.system, CONTRACT.format(task="t0"), by=cast.engineer)
-    assert n_queries() == 11
+    assert n_queries() == 12
     for name in ("2.0", "3.0"):
         ingest(cast.system, [record(f"t{n}", n) for n in range(3)], release=name)
     for n in (1, 2):
         put_contract(cast.system, CONTRACT.format(task=f"t{n}"), by=cast.engineer)
-    assert n_queries() == 11
+    assert n_queries() == 12
 
 
 def test_what_a_contract_says_of_figures() -> None:
