@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from reviews.core.checks.expressions import Bindings
 from traces.core.additions import ADDED
@@ -66,6 +67,8 @@ class Events:
                 return self.calls.get(target.call, ())
             case MessageTarget():
                 return self.said[target.by]
+            case _:
+                assert_never(target)
 
     def _add(self, step: Step) -> None:
         if step.actor not in {Actor.AGENT, Actor.USER}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -142,6 +143,17 @@ TRUTHS: list[tuple[str, dict[str, Any], str]] = [
     ("args.l.filter(x, x > 1).size() == 1", {"args": {"l": [1, 2]}}, "true"),
     ("args.l.map(x, x * 2) == [2, 4]", {"args": {"l": [1, 2.0]}}, "true"),
     ("args.l.map(x, x > 1, x) == [2]", {"args": {"l": [1, 2]}}, "true"),
+    (f"{LISTED} && step == 1", {"result": {"items": [{}]}, "facts": {}, "step": 1}, "unknown"),
+    (
+        "args.l.exists(x, x.a == 1) && step == 1",
+        {"args": {"l": [{}, {"a": 1}]}, "step": 1},
+        "true",
+    ),
+    (
+        "args.l.exists(x, x.a == 1 && x.b == 1)",
+        {"args": {"l": [{"a": 1}, {"a": 1, "b": 1}]}},
+        "true",
+    ),
     # Values that are no truth.
     ("args.ok", {"args": {"ok": True}}, "true"),
     ("args.ok", {"args": {"ok": False}}, "false"),
@@ -204,6 +216,7 @@ TRUTHS: list[tuple[str, dict[str, Any], str]] = [
     ("args.a == [timestamp(args.t)]", {"args": {"a": [1], "t": "2024-01-01T00:00:00Z"}}, "unknown"),
     ("args.a == {1: 2}", {"args": {"a": {}}}, "unknown"),
     ('{"a": 1, }.a == 1', {}, "true"),
+    ('{"a": 1, "b": 2}.b == 2', {}, "true"),
     ("[1, ].size() == 1", {}, "true"),
     ('text.contains("84") && text.startsWith("a") && text.endsWith("z")', {"text": "a84z"}, "true"),
     ('text.contains("84")', {"text": None}, "unknown"),
@@ -270,8 +283,10 @@ PROBLEMS: list[tuple[str, str]] = [
     ('"a" * 10**10 == ""', "Not an expression: `*` stands where a value is wanted (column 10)."),
     (
         "cost_usd <= 0.05",
-        "Unknown name `cost_usd`: only args, error, facts, result, step, text may stand here "
-        "(column 1).",
+        (
+            "Unknown name `cost_usd`: only args, error, facts, result, step, text may stand here "
+            "(column 1)."
+        ),
     ),
     ("args.x == ", "Not an expression: the expression ends where a value is wanted (column 11)."),
     ("args.x = 1", "`=` cannot stand here (column 8)."),
@@ -358,6 +373,15 @@ def test_a_text_that_is_no_condition_says_why(text: str, sentence: str | None) -
         assert problem.endswith(").")
     else:
         assert problem == sentence
+
+
+def test_what_the_library_does_not_take_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = expressions.syntax_of("true", WHERE_NAMES, str)
+    odd = replace(read, node=replace(read.node, text="true)"))
+    monkeypatch.setattr(expressions, "syntax_of", lambda *_: odd)
+    assert expression_problem("true /* odd */", WHERE_NAMES) == (
+        "Not an expression that CEL can read."
+    )
 
 
 def test_when_sees_facts_only() -> None:

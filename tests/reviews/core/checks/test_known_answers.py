@@ -331,7 +331,7 @@ FIVE: list[tuple[Talk, dict[str, tuple[int, ...]], int | None]] = [
 
 
 def damaged_evidence(talk: Talk) -> TrialEvidence:
-    refunded = {**{"order": "A-2291", "amount": 84, "method": "original_card"}, "id": "R-1"}
+    refunded = {"order": "A-2291", "amount": 84, "method": "original_card", "id": "R-1"}
     return talk.evidence(
         facts={"eligible": True},
         initial_state={"refunds": [], "holds": {"A-2291": "damaged"}},
