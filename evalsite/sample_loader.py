@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from evalsite.pipeline import process_upload
 from evalsite.refund_desk import TASKS, TOOL_KINDS, DeclaredRun, MadeUpRelease, MadeUpTask, releases
+from evalsite.sample_contracts import load_contracts
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore, RuleSet
 from traces.core.trajectory import ToolKind
@@ -113,6 +114,7 @@ class _Sample:
     parts: tuple[_Part, ...]
     tasks: tuple[MadeUpTask, ...] = ()  # named as no file of the sample does it
     runs: tuple[tuple[str, DeclaredRun], ...] = ()  # release; declared before the trials come
+    has_contracts: bool = False
 
 
 _KINDS_AND_WORDING: Final = (
@@ -171,6 +173,7 @@ SAMPLES: Final = (
         parts=tuple(_generated(release) for release in _MADE_UP),
         tasks=TASKS,
         runs=tuple((release.name, run) for release in _MADE_UP for run in release.runs),
+        has_contracts=True,
     ),
     _Sample(
         slug="tau-bench-airline",
@@ -203,6 +206,13 @@ def load_sample(progress: Callable[[str], None]) -> None:
                 continue
             progress(f"{sample.name}: {Path(part.name).name}")
             process_upload(_upload(system, part, people[Role.ENGINEER]).pk)
+        if sample.has_contracts:
+            load_contracts(
+                system,
+                engineer=people[Role.ENGINEER],
+                reviewer=people[Role.REVIEWER],
+                progress=progress,
+            )
 
 
 def _people() -> dict[Role, User]:

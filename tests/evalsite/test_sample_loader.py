@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
-from evalsite import sample_loader
+import pytest
+from django.utils import timezone
+
+from evalsite import sample_contracts, sample_loader
+from evalsite.refund_desk import contract_texts, people_said
 from evalsite.sample_loader import SAMPLES, load_sample
-from reviews.models import Verdict, WaitingVerdict
+from reviews.models import Case, Regrade, Verdict, WaitingVerdict
+from reviews.services.contracts import decide_contracts
 from traces.models import (
+    ContractOutcome,
+    ContractPreview,
+    ContractProposal,
+    ContractVersion,
     Member,
     Release,
     RulesVersion,
@@ -17,6 +26,7 @@ from traces.models import (
     Task,
     TrajectoryPaths,
     Trial,
+    TrialDisposition,
     Upload,
     UploadJob,
     User,
@@ -27,6 +37,7 @@ pytestmark = pytest.mark.django_db
 
 def counts() -> dict[str, int]:
     models = (System, Release, Run, Task, Trial, Verdict, Upload, User, Member, RulesVersion)
+    models += (ContractPreview, ContractProposal, ContractVersion, Regrade, Case)
     return {model.__name__: model._default_manager.count() for model in models}
 
 
@@ -34,7 +45,7 @@ def test_the_sample_is_loaded_once_and_a_second_load_changes_nothing() -> None:
     said: list[str] = []
     load_sample(said.append)
 
-    assert len(said) == 12
+    assert len(said) == 16
     ledgers = UploadJob.objects.values_list("state", "n_conflict", "n_refused", "n_waiting")
     assert set(ledgers) == {("done", 0, 0, 0)}
     loaded = counts()
@@ -81,7 +92,7 @@ def test_a_killed_load_is_finished_by_the_next(monkeypatch: pytest.MonkeyPatch) 
     said: list[str] = []
     load_sample(said.append)
 
-    assert len(said) == 10
+    assert len(said) == 14
     assert Trial.objects.count() == 514
     assert set(UploadJob.objects.values_list("state", flat=True)) == {"done"}
 
@@ -136,3 +147,110 @@ def test_a_load_killed_while_the_made_up_system_is_set_up_leaves_none(
 
     assert Trial.objects.count() == 164
     assert Run.objects.filter(declared_trials__isnull=False).count() == 3
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the made-up system is loaded."""
+    monkeypatch.setattr(sample_loader, "SAMPLES", SAMPLES[1:2])
+
+
+@pytest.mark.usefixtures("made_up")
+def test_the_made_up_contracts_come_into_effect_by_proposal_and_approval() -> None:
+    load_sample(lambda _: None)
+
+    proposals = ContractProposal.objects.order_by("number")
+    found = [
+        (
+            proposal.created_by.username,
+            proposal.versions.count(),
+            (decision.by.username, decision.outcome) if decision else None,
+            (regrade.state, regrade.n_done) if regrade else None,
+        )
+        for proposal in proposals
+        for decision in [getattr(proposal, "decision", None)]
+        for regrade in [Regrade.objects.filter(proposal=proposal).first()]
+    ]
+    assert found == [
+        ("engineer", 13, ("reviewer", "approved"), ("done", 164)),
+        ("engineer", 1, ("reviewer", "approved"), ("done", 20)),
+        ("engineer", 1, None, None),
+    ]
+    in_effect = Task.objects.values_list("task_id", "contract__number", "contract__text")
+    assert {task: text for task, _, text in in_effect} == contract_texts()
+    assert {task for task, number, _ in in_effect if number == 2} == {"refund_fare_difference"}
+    waiting = ContractPreview.objects.get(proposed_as__decision=None)
+    assert sum(task["n_trials"] for task in waiting.result["tasks"]) == 10
+
+
+@pytest.mark.usefixtures("made_up")
+def test_first_start_shows_every_disposition_class_harm_and_most_next_actions() -> None:
+    load_sample(lambda _: None)
+
+    rows = TrialDisposition.objects.filter(stands=True)
+    values = Counter(rows.values_list("value", flat=True))
+    assert values == {"pass": 116, "fail": 23, "unresolved": 22, "harness_error": 1}
+    failed = Counter(name for row in rows for name in row.failed_classes)
+    assert set(failed) == {"outcome", "constraint", "semantic"}
+    assert Counter(tuple(row.next_actions) for row in rows if row.next_actions) == {
+        ("adjudicate",): 1,
+        ("calibrate_judge",): 15,
+        ("clarify_contract",): 1,
+        ("fix_fixture",): 1,
+        ("grade",): 2,
+        ("repair_evidence",): 2,
+        ("rerun_trial",): 1,
+    }
+    attempted = Counter(harm for row in rows for harm in row.harms_attempted)
+    committed = Counter(harm for row in rows for harm in row.harms_committed)
+    assert attempted == {"data": 6, "service": 2, "money": 2}
+    assert committed == {"data": 3, "service": 2, "money": 1}
+    assert Case.objects.filter(state="open").count() == 22 + 1
+    recovered = rows.filter(trial__has_fault=True).values_list("trial__task__task_id", "rule_clean")
+    assert Counter(recovered) == {
+        ("refund_over_limit", "pass"): 2,
+        ("refund_over_limit", "fail"): 1,
+        ("add_bags", "pass"): 1,
+    }
+
+
+@pytest.mark.usefixtures("made_up")
+@pytest.mark.parametrize("act", ["propose_contracts", "work_out_regrade", "decided_again"])
+def test_a_load_killed_among_the_contracts_is_finished_by_the_next(
+    monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    def killed(*args: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(sample_contracts, act, killed)
+        load_sample(lambda _: None)
+
+    load_sample(lambda _: None)
+
+    assert list(Regrade.objects.order_by("number").values_list("state", "n_done")) == [
+        ("done", 164),
+        ("done", 20),
+    ]
+    assert (ContractPreview.objects.count(), ContractProposal.objects.count()) == (3, 3)
+    given = Verdict.objects.filter(by__username="reviewer")
+    assert given.count() == len(list(people_said()))
+
+
+@pytest.mark.usefixtures("made_up")
+def test_what_people_decided_since_is_left_alone() -> None:
+    load_sample(lambda _: None)
+    waiting = ContractProposal.objects.get(decision=None)
+    decide_contracts(
+        waiting,
+        outcome=ContractOutcome.REJECTED,
+        reason="Not now.",
+        by=User.objects.get(username="owner"),
+        now=timezone.now(),
+    )
+    before = counts()
+    said: list[str] = []
+
+    load_sample(said.append)
+
+    assert (said, counts()) == ([], before)
