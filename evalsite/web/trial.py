@@ -42,6 +42,7 @@ from traces.selectors.trial_detail import (
     message_of,
     page_of_step,
     record_facts,
+    record_with_additions,
     trial_detail,
 )
 from traces.services.uploads import stored_path
@@ -84,7 +85,7 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
     flags = flags_of_trial(found.pk)
     # What people say comes before what the product notices.
     open_flags = sorted((flag for flag in flags if flag.is_open), key=lambda flag: not flag.by_name)
-    record = record_facts(found.pk)
+    record = _record(found.pk, standings)
     transcript = shown_transcript(
         found.pk,
         page_of_step(found.pk, asked or 1),
@@ -133,6 +134,14 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         cells_note=_cells_note(transcript),
     )
     return render(request, "traces/trial_detail.html", {"page": page})
+
+
+def _record(trial_pk: int, standings: TrialStandings) -> RecordFacts:
+    """The trial's record, with states that were added since."""
+    filled = {part for addition in standings.additions for part in addition.parts}
+    if filled & {"initial_state", "final_state"}:
+        return record_with_additions(trial_pk, len(standings.additions))
+    return record_facts(trial_pk)
 
 
 def _agent_step(trial: TrialDetail, message: int, at: Addresses) -> str:

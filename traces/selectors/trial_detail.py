@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -23,6 +23,7 @@ from traces.core.trajectory import Actor, Step
 from traces.core.transcript import DEFAULT_REJECTION, transcript_of
 from traces.core.values import Json, JsonObject
 from traces.models import TranscriptChunk, TrialRecord
+from traces.selectors.trial_evidence import trial_evidence
 
 LISTED_CHANGES = 50
 _LONGEST_VALUE = 400
@@ -170,8 +171,7 @@ def record_facts(trial_pk: int) -> RecordFacts:
     row = TrialRecord.objects.get(pk=trial_pk)
     content = blobs.unpack(row.content)
     rest = content["rest"]
-    states = ("initial_state", "final_state", "expected_state")
-    recorded = tuple(name for name in states if rest.get(name) is not None)
+    recorded = tuple(name for name in _STATES if rest.get(name) is not None)
     source = rest.get("state_source")
     agent = rest.get("agent")
     fault = rest.get("fault")
@@ -194,6 +194,27 @@ def record_facts(trial_pk: int) -> RecordFacts:
             if value not in (None, "")
         ),
         fault="" if fault is None else clean_text(_short(fault)),
+    )
+
+
+_STATES = ("initial_state", "final_state", "expected_state")
+
+
+@remembered(256)
+def record_with_additions(trial_pk: int, order: int) -> RecordFacts:
+    """The trial's record with the states that its first so many additions fill."""
+    record = record_facts(trial_pk)
+    evidence = next(iter(trial_evidence([trial_pk]))).evidence(order)
+    states: dict[str, Any] = {name: getattr(evidence, name) for name in _STATES}
+    recorded = tuple(name for name in _STATES if states[name] is not None)
+    sources = [record.state_source, "added evidence"]
+    return replace(
+        record,
+        recorded_states=recorded,
+        state_source=", ".join(source for source in sources if source),
+        changed=_difference(states, "initial_state", "final_state", recorded),
+        against_expected=_difference(states, "expected_state", "final_state", recorded),
+        touched=_touched(evidence.initial_state, evidence.final_state),
     )
 
 

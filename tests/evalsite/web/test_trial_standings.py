@@ -178,6 +178,9 @@ def test_what_was_not_recorded_is_asked_for_and_added_evidence_stays_apart(
 
     page = visit(client, cast.viewer, path(cast.system))
     assert page.disposition.value == "pass"
+    assert page.state.sentence == "1 difference in 2 collections, 2 records."
+    assert page.state.source == "added evidence"
+    assert [row.name for row in page.standings.touched] == ["refunds"]
     (added,) = page.standings.additions
     assert (added.parts, added.source, added.by) == ("final state", "inspection api", "engineer")
     assert {row.word for row in page.superseded} == {"unknown", "pass"}
