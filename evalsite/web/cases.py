@@ -138,7 +138,11 @@ def _row(
         ),
         why=why,
         why_detail=detail,
-        steps=next_steps(case.next_actions, reasons.standings if reasons else ()),
+        steps=next_steps(
+            case.next_actions,
+            reasons.standings if reasons else (),
+            missing=reasons.missing if reasons else (),
+        ),
         who="you" if is_mine else case.assignee_name or case.worked_by,
         is_role=case.assignee_pk is None,
         age=age_text(case.opened_at, now),
@@ -163,6 +167,9 @@ def _why(case: ListedCase, reasons: TrialReasons | None) -> tuple[tuple[pages.Ba
         more = len(words) - len(badges)
         names = ", ".join(case.why)
         return badges, f"{names}; {counted(more, 'more reason')}" if more else names
+    missing = reasons.missing if reasons else ()
+    if missing:
+        return (pages.Badge("evidence missing", "unresolved"),), ", ".join(missing)
     said = short_action(case.action) if case.why else "nothing is required of it"
     return (pages.Badge(said, "unresolved"),), ", ".join(case.why)
 
