@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evalsite.background import begun
 from evalsite.common.locks import exclusive
-from evalsite.grading import graded
+from evalsite.grading import ContractGrader
 from evalsite.regrading import StoredDisposition, stored_dispositions
 from reviews.core.check_verdicts import Fixture, given_checks
 from reviews.core.contract_drafts import grader_tests_of
@@ -117,7 +117,7 @@ class _Preview:
         if task is None:
             return counter.effect(task_id)
         version = VersionedContract(DRAFT, self.preview.uuid, 0, task.pk, self.contracts[task_id])
-        outcomes = _Outcomes()
+        grader, outcomes = ContractGrader(version), _Outcomes()
         marks = marks_on([task.pk]).get(task.pk, ())
         requirements = TaskRequirements(version.contract, contract_key=version.key, marks=marks)
         for few in self._trials_of(task):
@@ -127,7 +127,7 @@ class _Preview:
             for rows in trial_evidence(few, self.rules.rejection):
                 pk = rows.trial_pk
                 given = votes.get(pk, TrialVotes())
-                outcomes.add(before[pk], places[pk], _graded(rows, version, given), requirements)
+                outcomes.add(before[pk], places[pk], _graded(rows, grader, given), requirements)
             self._note(len(few))
         outcomes.count_into(counter)
         return counter.effect(task_id)
@@ -183,11 +183,13 @@ class _Graded:
     fixture: Fixture | None
 
 
-def _graded(rows: TrialEvidenceRows, version: VersionedContract, votes: TrialVotes) -> _Graded:
+def _graded(rows: TrialEvidenceRows, grader: ContractGrader, votes: TrialVotes) -> _Graded:
     verdicts, notes = list(votes.verdicts), dict(votes.notes)
     for order in range(rows.evidence_order + 1):
-        grading = graded(rows, version, order).grading
-        given, own = given_checks(grading.verdicts, contract_key=version.key, evidence_order=order)
+        grading = grader.graded(rows, order).grading
+        given, own = given_checks(
+            grading.verdicts, contract_key=grader.version.key, evidence_order=order
+        )
         verdicts += given
         notes |= own
     return _Graded(

@@ -20,7 +20,7 @@ from django.db import connection
 import reviews.core.checks as contract_checks
 from evalsite.common import blobs
 from evalsite.common.copying import copy_rows
-from reviews.core.check_verdicts import Fixture, evidence_of, grading_of
+from reviews.core.check_verdicts import Fixture, check_requirements, evidence_of, grading_of
 from reviews.core.requirements import EVIDENCE_KEY
 from reviews.services.verdicts import GradedTrial, checks_version, store_checks
 from traces.core.rules import RejectionSettings
@@ -69,19 +69,27 @@ def grade_under(
     return report
 
 
-def graded(rows: TrialEvidenceRows, version: VersionedContract, order: int) -> GradedTrial:
-    """What a contract's checks say of a trial on its first so many additions."""
-    evidence = evidence_of(rows.evidence(order))
-    return GradedTrial(
-        trial_id=rows.trial_pk,
-        contract_id=version.pk,
-        contract=version.identity,
-        evidence_order=order,
-        evidence_digest=rows.evidence_digest(order),
-        grading=grading_of(
-            version.contract, evidence, contract_checks.checks_of(version.contract, evidence)
-        ),
-    )
+class ContractGrader:
+    """The checks of one contract version, on one trial after another."""
+
+    def __init__(self, version: VersionedContract) -> None:
+        self.version = version
+        self._requirements = check_requirements(version.contract)
+
+    def graded(self, rows: TrialEvidenceRows, order: int) -> GradedTrial:
+        """What the checks say of a trial on its first so many additions."""
+        version = self.version
+        evidence = evidence_of(rows.evidence(order))
+        # By its module, where it can be watched.
+        checks = contract_checks.checks_of(version.contract, evidence)
+        return GradedTrial(
+            trial_id=rows.trial_pk,
+            contract_id=version.pk,
+            contract=version.identity,
+            evidence_order=order,
+            evidence_digest=rows.evidence_digest(order),
+            grading=grading_of(version.contract, evidence, checks, self._requirements),
+        )
 
 
 def _by_system(trial_ids: Iterable[int]) -> dict[System, list[int]]:
@@ -131,9 +139,12 @@ def _graded_few(
     rejection: RejectionSettings,
 ) -> Iterator[list[GradedTrial]]:
     few: list[GradedTrial] = []
+    graders: dict[int, ContractGrader] = {}
     for rows in trial_evidence(wanted, rejection):
         task, orders = wanted[rows.trial_pk]
-        few += [graded(rows, versions[task], order) for order in orders]
+        if task not in graders:
+            graders[task] = ContractGrader(versions[task])
+        few += [graders[task].graded(rows, order) for order in orders]
         if len(few) >= STORED_TOGETHER:
             yield few
             few = []

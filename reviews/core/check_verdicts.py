@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reviews.core.checks.results import CHECKS_VERSION, CheckResult, ContractChecks, TrialEvidence
-from reviews.core.disposition import GivenVerdict
+from reviews.core.disposition import GivenVerdict, Requirement
 from reviews.core.requirements import CHECKS_GRADER, EVIDENCE, CheckNotes, requirements_of
 from traces.core.additions import StoredEvidence
 from traces.core.canonical import digest_of
@@ -89,10 +89,21 @@ def evidence_of(stored: StoredEvidence) -> TrialEvidence:
     )
 
 
-def grading_of(contract: Contract, evidence: TrialEvidence, checks: ContractChecks) -> Grading:
+def check_requirements(contract: Contract) -> tuple[Requirement, ...]:
+    """The requirements that the contract's own checks vote on, in their order."""
+    return tuple(r for r in requirements_of(contract, contract_key="") if not r.takes_files)
+
+
+def grading_of(
+    contract: Contract,
+    evidence: TrialEvidence,
+    checks: ContractChecks,
+    requirements: Sequence[Requirement] | None = None,
+) -> Grading:
     """The results of the checks as verdicts, and what they noted of the evidence.
 
     A check that gave no result is left out: its requirement then lacks a vote and stays open.
+    `requirements` are the contract's `check_requirements`, where they are at hand.
     """
     said = {result.criterion: result for result in checks.results}
     verdicts = [
@@ -106,8 +117,8 @@ def grading_of(contract: Contract, evidence: TrialEvidence, checks: ContractChec
             steps=result.steps,
             extra=_extra(result),
         )
-        for requirement in requirements_of(contract, contract_key="")
-        if not requirement.takes_files and (result := said.get(requirement.criterion)) is not None
+        for requirement in (check_requirements(contract) if requirements is None else requirements)
+        if (result := said.get(requirement.criterion)) is not None
     ]
     return Grading(
         verdicts=tuple(verdicts),

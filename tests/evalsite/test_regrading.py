@@ -13,6 +13,7 @@ from django.utils import timezone
 from evalsite import contract_previews, regrading
 from evalsite.background import MOST_TRIES
 from evalsite.contract_previews import work_out_contract_preview
+from evalsite.grading import ContractGrader
 from evalsite.pipeline import process_upload
 from evalsite.regrading import next_open_regrade, work_out_regrade
 from reviews.core.regrades import (
@@ -372,7 +373,7 @@ def test_a_stopped_preview_gives_way(cast: Cast, monkeypatch: pytest.MonkeyPatch
     preview = drafted(cast, REFUND)
     monkeypatch.setattr(contract_previews, "BATCH", 1)
     monkeypatch.setattr(contract_previews, "NOTED_EVERY_SECONDS", 0.0)
-    graded, n_graded = contract_previews.graded, 0
+    graded, n_graded = ContractGrader.graded, 0
 
     def stopping(*given: Any) -> Any:
         nonlocal n_graded
@@ -380,7 +381,7 @@ def test_a_stopped_preview_gives_way(cast: Cast, monkeypatch: pytest.MonkeyPatch
         ContractPreview.objects.update(state=WorkState.CANCELLED.value)
         return graded(*given)
 
-    monkeypatch.setattr(contract_previews, "graded", stopping)
+    monkeypatch.setattr(ContractGrader, "graded", stopping)
     work_out_contract_preview(preview.pk)
 
     preview.refresh_from_db()
