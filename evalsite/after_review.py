@@ -16,7 +16,7 @@ from evalsite.projections import decide_trials, refresh_figures
 from reviews.core.disposition import Mark
 from reviews.models import CaseEventKind, CheckMark, CheckMarkWithdrawal, Verdict
 from reviews.services.cases import note_on_task, note_on_trial
-from reviews.services.marks import mark_check, name_of, withdraw_mark
+from reviews.services.marks import mark_check, withdraw_mark
 from reviews.services.person_verdicts import give_verdict
 from traces.core.additions import Addition
 from traces.core.records import VerdictValue
@@ -89,8 +89,7 @@ def mark_and_decide(
         row = mark_check(trial, criterion=criterion, mark=mark, reason=reason, by=by, now=now)
         decided_again(trial_ids, trial.task.system, now=now)
         # Told when the cases that it opens are there.
-        words = f"{name_of(row.criterion)} as {row.mark}: {row.reason}"
-        note_on_task(row.task_id, CaseEventKind.MARKED, words, by=by, now=now)
+        _tell(row, row.reason, by, now, is_held=True)
     return row
 
 
@@ -100,10 +99,14 @@ def withdraw_and_decide(
     """Withdraw a mark (`reviews.services.marks.withdraw_mark`) and decide its task's trials anew."""
     with _task_locked(mark.task) as trial_ids:
         row = withdraw_mark(mark, reason=reason, by=by, now=now)
-        words = f"{name_of(mark.criterion)} is {mark.mark} no longer: {row.reason}"
-        note_on_task(mark.task_id, CaseEventKind.MARKED, words, by=by, now=now)
+        _tell(mark, row.reason, by, now, is_held=False)
         decided_again(trial_ids, mark.task.system, now=now)
     return row
+
+
+def _tell(mark: CheckMark, reason: str, by: User, now: datetime, *, is_held: bool) -> None:
+    detail = {"criterion": mark.criterion, "mark": mark.mark, "is_held": is_held}
+    note_on_task(mark.task_id, CaseEventKind.MARKED, reason, by=by, now=now, detail=detail)
 
 
 @contextmanager

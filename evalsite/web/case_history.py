@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from evalsite.web.case_words import after_words, day_text
+from evalsite.web.case_words import THE_FIXTURE, after_words, day_text
 from reviews.models import CaseEventKind
 from reviews.selectors.case_history import HistoryEvent
 from reviews.selectors.cases import ListedCase
@@ -60,9 +60,9 @@ def _words(event: HistoryEvent, today: date) -> tuple[str, str]:
         case CaseEventKind.EVIDENCE:
             return f"added evidence{_parts(event)}", event.text
         case CaseEventKind.MARKED:
-            return "marked", event.text
+            return _marked(event), event.text
         case CaseEventKind.VERDICT:
-            return "gave a verdict", event.text
+            return _verdict(event)
 
 
 def _assigned(event: HistoryEvent) -> str:
@@ -75,6 +75,24 @@ def _due(text: str, today: date) -> str:
     if not text:
         return "took the due date away"
     return f"set the due date: {day_text(date.fromisoformat(text), today)}"
+
+
+def _marked(event: HistoryEvent) -> str:
+    criterion, mark = event.detail.get("criterion"), event.detail.get("mark")
+    named = criterion or THE_FIXTURE
+    if event.detail.get("is_held", True):
+        return f"marked {named} as {mark}"
+    return f"withdrew the mark on {named}"
+
+
+def _verdict(event: HistoryEvent) -> tuple[str, str]:
+    """What was said of which criterion, and why; the text begins with what its detail says."""
+    said = f"{event.detail.get('value')} on {event.detail.get('criterion')}"
+    for word, what in (("gave", "said"), ("corrected", "corrected the verdict:")):
+        begin = f"{word} {said}: "
+        if event.text.startswith(begin):
+            return f"{what} {said}", event.text.removeprefix(begin)
+    return "gave a verdict", event.text
 
 
 def _parts(event: HistoryEvent) -> str:

@@ -165,9 +165,8 @@ def _no_reason(case: ListedCase, reasons: TrialReasons) -> str:
         return ""
     if case.disposition == Disposition.HARNESS_ERROR.value:
         return reasons.decision.sentence
-    if reasons.seen.missing:
-        names = ", ".join(name.replace("_", " ") for name in reasons.seen.missing)
-        return f"The contract declares evidence that was not recorded: {names}."
+    if reasons.missing:
+        return _lacks(reasons)
     return f"{reasons.decision.sentence} A trial passes only by what is required of it."
 
 
@@ -177,11 +176,15 @@ def _reasons(
     if case.disposition == Disposition.HARNESS_ERROR.value:
         return ()
     found = [_reason(standing, case, reasons, cards, at) for standing in reasons.open]
-    if reasons.seen.missing and found:
-        names = ", ".join(name.replace("_", " ") for name in reasons.seen.missing)
-        sentence = f"The contract declares evidence that was not recorded: {names}."
-        found.append(CaseReason("", sentence, action_words(NextAction.REPAIR_EVIDENCE.value)))
+    if reasons.missing and found:
+        repair = action_words(NextAction.REPAIR_EVIDENCE.value)
+        found.append(CaseReason("", _lacks(reasons), repair))
     return tuple(found)
+
+
+def _lacks(reasons: TrialReasons) -> str:
+    names = ", ".join(reasons.missing)
+    return f"The contract declares evidence that was not recorded: {names}."
 
 
 def _reason(

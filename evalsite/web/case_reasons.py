@@ -43,6 +43,11 @@ class TrialReasons:
         )
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Evidence that the contract declares and the trial lacks, in words."""
+        return tuple(name.replace("_", " ") for name in self.seen.missing)
+
+    @property
     def short(self) -> tuple[str, ...]:
         """Why each open requirement is open, in a few words."""
         return tuple(short_reason(s.ruling) for s in self.open)

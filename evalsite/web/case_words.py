@@ -117,15 +117,25 @@ def short_action(action: NextAction) -> str:
 
 
 def next_steps(
-    actions: tuple[NextAction, ...], standings: tuple[Standing, ...]
+    actions: tuple[NextAction, ...],
+    standings: tuple[Standing, ...],
+    *,
+    missing: tuple[str, ...] = (),
 ) -> tuple[NextStep, ...]:
-    """The next actions as the queue shows them, each with the requirements that it is about."""
+    """The next actions as the queue shows them, each with the requirements that it is about.
+
+    `missing` is the evidence that the contract declares and the trial lacks.
+    """
     return tuple(
-        NextStep(
-            ACTIONS[action].name, ", ".join(about_of(action, standings)) or ACTIONS[action].todo
-        )
+        NextStep(ACTIONS[action].name, _todo(action, about_of(action, standings), missing))
         for action in actions
     )
+
+
+def _todo(action: NextAction, about: tuple[str, ...], missing: tuple[str, ...]) -> str:
+    if action is NextAction.REPAIR_EVIDENCE and missing:
+        return f"add {', '.join(missing)}"
+    return ", ".join(about) or ACTIONS[action].todo
 
 
 def about_of(action: NextAction, standings: tuple[Standing, ...]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from reviews.models import Case
 from reviews.selectors.flags import FlaggableTrial, flaggable_trial
 from traces.core.additions import AdditionPart, StoredEvidence
 from traces.core.contracts.model import EvidencePart
-from traces.core.records import Finding
+from traces.core.records import Disposition, Finding
 from traces.core.text_marks import clean_text
 from traces.models import Door, EvidenceAddition, Trial
 from traces.selectors.contracts import contracts_in_effect
@@ -57,6 +57,10 @@ _PARTS = {
     AdditionPart.COST_USD: ("Cost in US dollars", EvidencePart.COST),
     AdditionPart.TOKENS: ("Tokens, input and output together", EvidencePart.TOKENS),
     AdditionPart.SECONDS: ("Duration in seconds", EvidencePart.TIMES),
+}
+_NOW = {
+    Disposition.PASS.value: "The trial passes now.",
+    Disposition.FAIL.value: "The trial fails now.",
 }
 _BOTH = "Give the evidence as text or as a file, not both."
 _NEITHER = "Give the evidence: a JSON object of what is missing."
@@ -140,15 +144,8 @@ def evidence_form(request: SystemRequest, trial: UUID) -> HttpResponse:
 
 def _outcome(found: FlaggableTrial) -> str:
     """What the trial comes to on the evidence that there is now."""
-    now = flaggable_trial_now(found)
-    return f"The trial is {now} now." if now else ""
-
-
-def flaggable_trial_now(found: FlaggableTrial) -> str:
-    """The disposition of a trial as it is stored now, in words."""
     row = Trial.objects.filter(pk=found.pk).values_list("disposition__value", flat=True).first()
-    words = {"pass": "passing", "fail": "failing"}
-    return words.get(row or "", (row or "").replace("_", " "))
+    return _NOW.get(row or "", "The trial is not decided yet.")
 
 
 def _back(request: SystemRequest, found: FlaggableTrial) -> str:

@@ -5,6 +5,7 @@ A case is a working row; each act on it is an event of its history, which only g
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -188,14 +189,29 @@ def note_on_trial(
     _note_all(cases, kind, clean_text(text), by=by, now=now, detail=detail)
 
 
-def note_on_task(task_pk: int, kind: CaseEventKind, text: str, *, by: User, now: datetime) -> None:
+def note_on_task(
+    task_pk: int,
+    kind: CaseEventKind,
+    text: str,
+    *,
+    by: User,
+    now: datetime,
+    detail: dict[str, Any] | None = None,
+) -> None:
     """Tell the history of all cases of a task that wait, in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO reviews_caseevent (case_id, kind, text, by_id, at)"
-            " SELECT id, %s, %s, %s, %s FROM reviews_case"
+            "INSERT INTO reviews_caseevent (case_id, kind, text, detail, by_id, at)"
+            " SELECT id, %s, %s, %s::jsonb, %s, %s FROM reviews_case"
             " WHERE task_id = %s AND state <> 'closed' ORDER BY id",
-            [kind.value, clean_text(text), by.pk, now, task_pk],
+            [
+                kind.value,
+                clean_text(text),
+                None if detail is None else json.dumps(detail),
+                by.pk,
+                now,
+                task_pk,
+            ],
         )
 
 

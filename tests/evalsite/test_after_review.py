@@ -69,9 +69,14 @@ def test_a_mark_opens_all_trials_of_its_task_and_a_withdrawal_closes_them(cast: 
     assert (case.state, case.disposition) == ("closed", "pass")
     told = CaseEvent.objects.filter(case=case).order_by("pk").values_list("kind", "text")
     assert list(told) == [
-        ("marked", "outcome as defective: Wrong."),
-        ("marked", "outcome is defective no longer: It was right."),
+        ("marked", "Wrong."),
+        ("marked", "It was right."),
         ("closed", "The trial passes: every requirement passes."),
+    ]
+    details = CaseEvent.objects.filter(case=case, kind="marked").order_by("pk")
+    assert list(details.values_list("detail", flat=True)) == [
+        {"criterion": "outcome", "mark": "defective", "is_held": True},
+        {"criterion": "outcome", "mark": "defective", "is_held": False},
     ]
     assert TaskFigures.objects.get(task=first.task, release=None).n_unresolved == 0
 
