@@ -25,6 +25,7 @@ WHERE_NAMES: Final = frozenset(("args", "result", "error", "text", "facts", "ste
 
 MOST_VALUES: Final = 200_000  # of what an expression sees
 MOST_TEXT: Final = 8_000_000  # characters of what an expression sees
+MOST_COPIED: Final = 50_000_000  # characters that an evaluation may come to hold
 MOST_WORK: Final = 4_000_000  # estimated steps of one evaluation
 MOST_LEAVES: Final = 20_000  # parts that are asked one by one
 DEEPEST: Final = 100  # a value below is not looked at
@@ -36,8 +37,6 @@ _ONLY_TEXT: Final = frozenset(("text",))
 _VALUES_A_STEP: Final = 10
 _NOT_A_TRUTH: Final = "a value is neither true nor false"
 _NO_VALUE: Final = "a value is missing, null or of another type"
-_FAULTS: Final = (KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
-"""What the library raises where the values do not tell."""
 
 
 class Answer(StrEnum):
@@ -136,8 +135,12 @@ class Bindings:
         widest = sum(size.widest for size in sizes) + syntax.n_tokens
         longest = max((size.longest for size in sizes), default=0)
         each = syntax.n_tokens + longest // _CHARS_A_STEP
+        n_copies = syntax.n_tokens
         if syntax.node.copies:
             each += widest
+            n_copies += widest
+        if n_copies * longest > MOST_COPIED:
+            raise _TooLargeError
         return int(n_values**syntax.node.loops) * each if syntax.node.loops else each
 
 
@@ -258,7 +261,7 @@ def _evaluated(expression: Expression, bindings: Bindings) -> Truth:
 def _said(program: Any, context: Any) -> Truth:
     try:
         value = _value(program, context)
-    except _FAULTS as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the values do not tell
         return Truth(Answer.UNKNOWN, _reason(error))
     if value is True:
         return TRUE
@@ -329,7 +332,7 @@ class _PartByPart:
         leaf = self._leaf(range_)
         try:
             elements = _value(leaf.program, leaf.context)
-        except _FAULTS as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the values do not tell
             return Truth(Answer.UNKNOWN, _reason(error))
         if not isinstance(elements, list | dict):
             return Truth(Answer.UNKNOWN, _NO_VALUE)

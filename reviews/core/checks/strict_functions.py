@@ -65,7 +65,12 @@ def _exact(value: Any) -> int | Decimal:
         if value == UNKNOWN:
             raise _UnknownError
         return Decimal(value.decode())
-    return value if isinstance(value, int) else decimal_of(value)
+    if isinstance(value, int):
+        return value
+    exact = decimal_of(value)
+    if not exact.is_finite():
+        raise _UnknownError
+    return exact
 
 
 def _plain(value: Any) -> Json:

@@ -232,6 +232,14 @@ TRUTHS: list[tuple[str, dict[str, Any], str]] = [
     ('args.a == "\\u0000"', {"args": {"a": "\0"}}, "true"),
     ('int("5") == 5 && double("0.5") == 0.5 && uint(5) == 5', {}, "true"),
     ("int(args.a) == 5", {"args": {"a": "five"}}, "unknown"),
+    ("double(args.a) < 1.0", {"args": {"a": "inf"}}, "unknown"),
+    ("double(args.a) == 1.0", {"args": {"a": "nan"}}, "unknown"),
+    ('duration(args.a) == duration("1h")', {"args": {"a": "99999999999999h"}}, "false"),
+    (
+        "timestamp(args.a) + duration(args.b) == timestamp(args.a)",
+        {"args": {"a": "9999-12-31T23:59:59Z", "b": "2000000h"}},
+        "unknown",
+    ),
     ('string(args.a) == "5"', {"args": {"a": 5.0}}, "true"),
     ('string(args.a) == "true"', {"args": {"a": True}}, "true"),
     ('string(args.a) == "false"', {"args": {"a": False}}, "true"),
@@ -408,6 +416,8 @@ LARGE: list[tuple[str, Any, str]] = [
     ("args.a == 1", {str(n): n for n in range(MOST_VALUES + 1)}, "error"),
     ("args.a == 1", {"a": ["x" * 1_000_000] * 9}, "error"),
     ('args.contains("y")', "x" * 1_000_000, "false"),
+    (f"{' + '.join(['args'] * 30)} == args", "x" * 1_000_000, "error"),
+    ("args.map(x, args[0]) == args", ["x" * 100_000] * 1_000, "error"),
     (
         "args.exists(r, r.exists(i, i == 999))",
         [list(range(n, n + 10)) for n in range(1_000)],
