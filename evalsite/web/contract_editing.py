@@ -25,6 +25,7 @@ from reviews.services.contracts import ContractFindingsError, ContractsError, dr
 from traces.core.contracts.documents import MOST_TEXT_BYTES
 from traces.core.contracts.drafting import draft_of
 from traces.core.text_marks import clean_text
+from traces.core.values import JsonObject
 from traces.models import ContractPreview, Task, TaskVersion
 from traces.tasks import hint_contract_preview
 from traces.web import pages
@@ -217,7 +218,7 @@ def _start_of_draft(request: SystemRequest, task: Task | None, preview: str, of:
     )
 
 
-def _definition(task: Task) -> dict[str, object] | None:
+def _definition(task: Task) -> JsonObject | None:
     newest = TaskVersion.objects.filter(task=task).order_by("-number").first()
     definition = blobs.unpack(newest.definition) if newest else None
     return definition if isinstance(definition, dict) else None

@@ -123,7 +123,7 @@ def _detailed_moves(task: TaskEffect, at: Addresses) -> Iterator[pages.Move]:
             _badge(each.before),
             _badge(each.after),
             each.n_trials,
-            why=named,
+            why=f"{'fails' if each.after == 'fail' else 'open'}: {named}" if named else "",
             examples=tuple(
                 pages.Link(f"example {n}", at.trial(uuid))
                 for n, uuid in enumerate(examples[:LISTED_EXAMPLES], 1)

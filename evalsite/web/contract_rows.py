@@ -111,9 +111,7 @@ def proposal_line(row: ProposalRow, at: Addresses) -> pages.ProposalLine:
         decision=decision_words(row.outcome, row.decided_by),
         decided_at=row.decided_at,
         decision_reason=row.decision_reason,
-        regrade=pages.Link(f"regrade {row.regrade}", at.regrade(row.regrade))
-        if row.regrade
-        else None,
+        regrade=_regrade_link(row.regrade, at),
     )
 
 
@@ -136,7 +134,12 @@ def version_line(row: VersionRow, at: Addresses) -> pages.VersionOfContract:
         proposal=proposal_link(row.proposal, at),
         decision=decision_words(row.outcome, row.decided_by),
         decided_at=row.decided_at,
+        regrade=_regrade_link(row.regrade, at),
     )
+
+
+def _regrade_link(number: int | None, at: Addresses) -> pages.Link | None:
+    return pages.Link(f"regrade {number}", at.regrade(number)) if number else None
 
 
 UNREADABLE = (

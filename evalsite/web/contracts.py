@@ -142,9 +142,11 @@ def _states(chosen: ContractFilter, totals: ContractTotals, at: Addresses) -> It
 def _sentence(totals: ContractTotals) -> str:
     if not totals.n_all:
         return "A contract says what a task requires, so that every trial is decided from evidence."
+    if not totals.n_none:
+        return "Every task has a contract in effect, which decides its trials."
     return (
-        f"{totals.n_in_effect:,} of {counted(totals.n_all, 'task')} decided by a contract. Trials "
-        "of the others are decided by the verdicts that came with them."
+        f"{totals.n_in_effect:,} of {counted(totals.n_all, 'task')} with a contract in effect. "
+        "Trials of the others are decided by the verdicts that came with them."
     )
 
 

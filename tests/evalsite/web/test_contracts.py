@@ -61,7 +61,7 @@ def test_the_list_says_which_tasks_have_a_contract_and_what_waits(
     proposed(filled, text_of("t10"))
     page = visit(client, filled.engineer, listed(filled))
     assert page.sentence == (
-        "1 of 3 tasks decided by a contract. Trials of the others are decided by the verdicts "
+        "1 of 3 tasks with a contract in effect. Trials of the others are decided by the verdicts "
         "that came with them."
     )
     assert [
@@ -269,10 +269,11 @@ def test_the_page_of_a_task_says_its_contract_in_words(client: Client, filled: C
         ("Otherwise", ""),
     ]
     assert [(line.lead, line.name, line.where) for line in page.body.cases[0].lines] == [
-        ("appended to", "/refunds", '{"order": "A-1"}'),
+        ("gets the new entry", "/refunds", '{"order": "A-1"}'),
         ("becomes", "/orders/A-1/state", '"refunded"'),
-        ("nothing is at", "/holds/A-1", ""),
-        ("whatever is at", "/refunds/*/id", ""),
+        ("is absent", "/holds/A-1", ""),
+        ("is not compared", "/refunds/*/id", ""),
+        ("everything else stays as it was", "", ""),
     ]
     assert said(page) == {
         "Required": [

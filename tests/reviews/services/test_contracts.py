@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 
 from evalsite.common import blobs
 from reviews.models import Regrade
@@ -434,3 +435,88 @@ def test_whoever_proposed_withdraws_in_any_role(filled: Cast) -> None:
     assert refused(lambda: decide(proposal, filled.reviewer)) == (
         "Proposal 1 was withdrawn by engineer."
     )
+
+
+# At once
+
+
+def at_once(acts: Sequence[Callable[[], object]]) -> list[str]:
+    """What became of acts that begin at the same moment: "" for done, else the refusal."""
+    barrier = threading.Barrier(len(acts))
+    answers: list[str] = []
+
+    def run(act: Callable[[], object]) -> None:
+        try:
+            barrier.wait()
+            act()
+            answers.append("")
+        except ContractsError as error:
+            answers.append(str(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(answers)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_people_who_decide_at_once_decide_once(filled: Cast) -> None:
+    proposal = proposed(filled)
+    answers = at_once(
+        [
+            lambda: decide(proposal, filled.reviewer),
+            lambda: decide(proposal, filled.owner, REJECTED),
+            lambda: withdraw_contracts(proposal, reason="x", by=filled.engineer, now=NOW),
+        ]
+    )
+    decision = ContractDecision.objects.select_related("by").get()
+    said = f"Proposal 1 was {decision.outcome} by {decision.by.printed_name}."
+    assert answers == ["", said, said]
+    assert Regrade.objects.count() == (1 if decision.outcome == "approved" else 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_preview_that_is_proposed_twice_at_once_is_one_proposal(filled: Cast) -> None:
+    preview = drafted(filled, text_of("fresh"))
+    answers = at_once([lambda: propose(preview, filled.engineer) for _ in range(3)])
+    assert answers == ["", *["These contracts are proposed already, as proposal 1."] * 2]
+    assert ContractProposal.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_proposals_at_once_get_numbers_of_their_own(filled: Cast) -> None:
+    previews = [drafted(filled, text_of(ident=f"n{n}")) for n in range(3)]
+    answers = at_once([lambda each=each: propose(each, filled.engineer) for each in previews])  # type: ignore[misc]
+    assert answers == [""] * 3
+    assert sorted(ContractProposal.objects.values_list("number", flat=True)) == [1, 2, 3]
+    assert sorted(ContractVersion.objects.values_list("number", flat=True)) == [1, 2, 3]
+
+
+# What is stored
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["traces_contractproposal", "traces_contractversion", "traces_contractdecision"],
+)
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM {}", "TRUNCATE {} CASCADE"],
+    ids=["delete", "truncate"],
+)
+def test_nothing_of_it_is_ever_taken_away(filled: Cast, statement: str, table: str) -> None:
+    approved(filled)
+    cursor = connection.cursor()
+    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        cursor.execute(statement.format(table))
+
+
+def test_a_version_is_never_edited(filled: Cast) -> None:
+    proposed(filled)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        ContractVersion.objects.update(text="task: t1\n")

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Final
 
 from traces.core.contracts.model import (
-    OUTCOME,
     Anchor,
     Budget,
     BudgetName,
@@ -50,7 +49,7 @@ class CaseWords:
 
     lead: str  # "Where", "Otherwise, where", "Otherwise", "Always"
     when: str  # CEL, "" for none
-    lines: tuple[Words, ...]  # what the state must be: pointer as name, value as where
+    lines: tuple[Words, ...]  # the pointer as name stands before the lead, a value as where
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,38 +70,13 @@ class HarmWords:
     entries: tuple[EntryWords, ...]
 
 
-def requirement_words(contract: Contract) -> dict[str, str]:
-    """What each criterion of a contract asks, as one line of plain text, by its id."""
-    words = {OUTCOME: _outcome_line(contract)} if contract.outcome else {}
-    prohibited = [entry for harm in prohibited_words(contract) for entry in harm.entries]
-    entries = [*required_words(contract), *prohibited, *budget_words(contract)]
-    entries += [*semantic_words(contract), *external_words(contract)]
-    return words | {entry.id: line_of(entry) for entry in entries}
-
-
-def line_of(entry: EntryWords) -> str:
-    """An entry as one line of plain text."""
-    said = " ".join(
-        " where ".join(part for part in (f"{each.lead} {each.name}".strip(), each.where) if part)
-        for each in entry.parts
-    )
-    return f"{said}; {entry.note}" if entry.note else said
-
-
-def _outcome_line(contract: Contract) -> str:
-    assert contract.outcome is not None
-    if contract.outcome.is_recorded_expectation:
-        return "The final state is the one that the trial's record expects"
-    n = len(contract.outcome.cases)
-    return "The final state is as the contract says" + (f", by {n} cases" if n > 1 else "")
-
-
 def outcome_words(contract: Contract) -> tuple[CaseWords, ...]:
     """The cases of the outcome, in the order in which they are tried."""
     if contract.outcome is None:
         return ()
     if contract.outcome.is_recorded_expectation:
-        return (CaseWords("Always", "", (Words("the state that the record expects"),)),)
+        expected = Words("the state is the one that the trial's record expects")
+        return (CaseWords("Always", "", (expected,)),)
     return tuple(
         CaseWords(_case_lead(at, case), case.when, tuple(_case_lines(case)))
         for at, case in enumerate(contract.outcome.cases)
@@ -116,16 +90,14 @@ def _case_lead(at: int, case: OutcomeCase) -> str:
 
 
 def _case_lines(case: OutcomeCase) -> Iterator[Words]:
-    if case.changes:
-        for change in case.changes:
-            lead = "appended to" if change.pointer.endswith("/-") else "becomes"
-            yield Words(lead, change.pointer.removesuffix("/-"), _value_text(change.value))
-    else:
-        yield Words("nothing changes")
+    for change in case.changes:
+        lead = "gets the new entry" if change.pointer.endswith("/-") else "becomes"
+        yield Words(lead, change.pointer.removesuffix("/-"), _value_text(change.value))
     for pointer in case.absent:
-        yield Words("nothing is at", pointer)
+        yield Words("is absent", pointer)
     for pointer in case.ignore:
-        yield Words("whatever is at", pointer)
+        yield Words("is not compared", pointer)
+    yield Words("everything else stays as it was" if case.changes else "nothing changes")
 
 
 def _value_text(value: Json) -> str:
@@ -186,12 +158,15 @@ def _prohibited(entry: Prohibited) -> EntryWords:
 
 
 _BUDGETS: Final = {
-    BudgetName.TOOL_CALLS: "tool calls",
-    BudgetName.TURNS: "messages of the user that are answered",
-    BudgetName.COST_USD: "US dollars",
-    BudgetName.TOKENS: "tokens",
-    BudgetName.SECONDS: "seconds",
-    BudgetName.REPEAT_CALL: "calls of one tool with the same arguments",
+    BudgetName.TOOL_CALLS: ("tool call", "tool calls"),
+    BudgetName.TURNS: ("answered message of the user", "answered messages of the user"),
+    BudgetName.COST_USD: ("US dollar", "US dollars"),
+    BudgetName.TOKENS: ("token", "tokens"),
+    BudgetName.SECONDS: ("second", "seconds"),
+    BudgetName.REPEAT_CALL: (
+        "call of one tool with the same arguments",
+        "calls of one tool with the same arguments",
+    ),
 }
 
 
@@ -201,7 +176,8 @@ def budget_words(contract: Contract) -> tuple[EntryWords, ...]:
 
 
 def _budget(entry: Budget) -> EntryWords:
-    words = f"at most {_number(entry.limit)} {_BUDGETS[entry.name]}"
+    one, many = _BUDGETS[entry.name]
+    words = f"at most {_number(entry.limit)} {one if entry.limit == 1 else many}"
     return EntryWords(entry.id, (Words(words),), is_mandatory=entry.mandatory)
 
 

@@ -12,6 +12,9 @@ from traces.web.pages.parts import Badge, Empty, Fact, Link, Notice
 from traces.web.pages.rules import Work
 from traces.web.pages.tasks import Hidden
 
+LONG_LINES = 12
+"""An entry of a difference with so many lines is folded."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContractLine:
@@ -184,6 +187,7 @@ class VersionOfContract:
     proposal: Link
     decision: str
     decided_at: datetime | None = None
+    regrade: Link | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +221,11 @@ class EntryChange:
     before: str  # YAML
     after: str
     is_other_check: bool = False  # what it asks differs: verdicts given on it before do not count
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it would hide what stands below it."""
+        return max(self.before.count("\n"), self.after.count("\n")) >= LONG_LINES
 
 
 @dataclass(frozen=True, slots=True)
