@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalsite.grading import mixed_fixtures
 from evalsite.web.case_words import short_reason
 from reviews.core.deciding import TaskRequirements
 from reviews.core.disposition import (
@@ -54,7 +55,7 @@ class TrialReasons:
 
 
 def reasons_of(trial_pks: Sequence[int]) -> dict[int, TrialReasons]:
-    """Trials decided from what is stored of them, in five queries whatever their number."""
+    """Trials decided from what is stored of them, in six queries at most whatever their number."""
     if not trial_pks:
         return {}
     trials = {
@@ -66,6 +67,7 @@ def reasons_of(trial_pks: Sequence[int]) -> dict[int, TrialReasons]:
     tasks = {task_pk for task_pk, _ in trials.values()}
     contracts, marks = contracts_in_effect(tasks), marks_on(tasks)
     votes = trial_votes(trials)
+    mixed = mixed_fixtures(trials) if contracts else set()
     found = {}
     for pk, (task_pk, status) in trials.items():
         contract, said = contracts.get(task_pk), votes.get(pk) or TrialVotes()
@@ -75,7 +77,7 @@ def reasons_of(trial_pks: Sequence[int]) -> dict[int, TrialReasons]:
             contract.contract if contract else None,
             contract_key=contract.key if contract else "",
             marks=marks.get(task_pk, ()),
-        ).requirements(given, has_faulty_fixture=bool(seen.faults))
+        ).requirements(given, has_faulty_fixture=pk in mixed or bool(seen.faults))
         facts = TrialFacts(status, seen.missing, seen.evidence_order)
         found[pk] = TrialReasons(disposition_of(facts, wanted, given), given, contract, seen)
     return found
