@@ -47,23 +47,28 @@ class Event:
 
 
 class Events:
-    """The events of a trial, by what they are; each is made once."""
+    """The events of a trial, by what they are; each is made once, when a target first means it."""
 
     def __init__(
         self, messages: Sequence[JsonObject], steps: Sequence[Step], facts: Mapping[str, Json]
     ) -> None:
         self.messages = messages
         self.facts = dict(facts)
-        self.calls: dict[str, list[Event]] = {}
         self._added = {step.number for step in steps if step.role == ADDED}
+        self.waiting: dict[str, list[tuple[ToolCall, Step]]] = {}
+        self.calls: dict[str, list[Event]] = {}
         self.said: dict[MessageBy, list[Event]] = {MessageBy.USER: [], MessageBy.AGENT: []}
         for step in steps:
-            self._add(step)
+            if step.actor is Actor.AGENT or step.actor is Actor.USER:
+                self._add(step)
 
     def of(self, target: Target) -> Sequence[Event]:
         """The events that a target means, its condition left aside, in order."""
         match target:
             case CallTarget():
+                if target.call in self.waiting:
+                    waiting = self.waiting.pop(target.call)
+                    self.calls[target.call] = [self._call(call, step) for call, step in waiting]
                 return self.calls.get(target.call, ())
             case MessageTarget():
                 return self.said[target.by]
@@ -71,23 +76,20 @@ class Events:
                 assert_never(target)
 
     def _add(self, step: Step) -> None:
-        if step.actor not in {Actor.AGENT, Actor.USER}:
-            return
-        text = "\n".join(part.text for part in step.parts if part.kind == "text")
         if step.actor is Actor.AGENT:
             for call in step.calls:
                 if not call.by_user:
-                    self.calls.setdefault(call.name, []).append(self._call(call, text))
+                    self.waiting.setdefault(call.name, []).append((call, step))
         # A message that only carries calls says nothing.
         if step.calls and not any(part.kind in _CONTENT_KINDS for part in step.parts):
             return
-        values: JsonObject = {"text": text, "facts": self.facts, "step": step.number}
+        values: JsonObject = {"text": _said(step), "facts": self.facts, "step": step.number}
         event = Event(step.number, step.number, CallOutcome.COMMITTED, Bindings(values))
         by = MessageBy.AGENT if step.actor is Actor.AGENT else MessageBy.USER
         self.said[by].append(event)
 
-    def _call(self, call: ToolCall, text: str) -> Event:
-        values: JsonObject = {"text": text, "facts": self.facts, "step": call.step}
+    def _call(self, call: ToolCall, step: Step) -> Event:
+        values: JsonObject = {"text": _said(step), "facts": self.facts, "step": call.step}
         if call.form is not ArgumentsForm.ABSENT:
             values["args"] = call.arguments
         if call.result_step is not None:
@@ -98,6 +100,10 @@ class Events:
         # A result that was added later stands nowhere in the transcript: right after its call.
         at = call.step if call.result_step in self._added else call.result_step
         return Event(call.step, at, call.outcome, Bindings(values))
+
+
+def _said(step: Step) -> str:
+    return "\n".join(part.text for part in step.parts if part.kind == "text")
 
 
 def result_of(content: Json) -> Json:
