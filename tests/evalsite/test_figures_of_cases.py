@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
+from evalsite.projections import decide_trials
+from evalsite.refund_desk import releases
+from evalsite.refund_desk.contract_texts import contract_texts
 from reviews.core.estimators import Counts, Range, percent
 from reviews.selectors.overview import OverviewFilter, SystemOverview, system_overview
+from tests.support.cast import Cast
+from tests.support.evidence import ingest
+from tests.support.in_effect import contract_in_effect
+from traces.models import Trial
 from traces.selectors.systems import system_named
 
 pytestmark = pytest.mark.django_db
@@ -78,3 +87,29 @@ def test_a_rate_is_a_fraction_and_reads_as_no_more(file: str, rate: Fraction, te
     found = figures_of(file).figures.outcome.rate
     assert found == rate
     assert percent(found) == text
+
+
+def test_five_refunds_decided_by_their_contract(cast: Cast) -> None:
+    desk = next(each for each in releases() if each.name == "desk-1.0")
+    records = [json.loads(line) for line in desk.lines]
+    ours = [each for each in records if each["task_id"] == "refund_damaged_item"]
+    ingest(cast.system, [each for each in ours if not each.get("fault")], release="desk-1.0")
+    contract_in_effect(cast.system, contract_texts()["refund_damaged_item"], by=cast.engineer)
+    decide_trials(Trial.objects.values_list("pk", flat=True), now=timezone.now())
+    found = system_overview(cast.system, OverviewFilter())
+    figures = found.figures
+    assert figures.outcome == Counts(5, 5, 5)
+    assert figures.clean == Counts(2, 5, 5)
+    assert (figures.outcome_hat.k, figures.outcome_hat.value, figures.clean_hat.value) == (
+        5,
+        Fraction(1),
+        Fraction(0),
+    )
+    assert figures.n_only_outcome == figures.failed_constraint == 3
+    failed = {each.criterion: each.counts.failed for each in found.requirements}
+    assert failed["identity"] == 2
+    assert failed["outcome"] == 0
+    harms = {each.harm: each for each in found.harms}
+    assert (harms["data"].n_attempted, harms["data"].n_known) == (1, 5)
+    assert found.has_rules
+    assert found.n_contract_tasks == 1
