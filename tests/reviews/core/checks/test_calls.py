@@ -11,6 +11,7 @@ from reviews.core.checks import TrialEvidence, calls, checks_of
 from reviews.core.checks.calls import required_result
 from reviews.core.checks.events import Events, result_of
 from tests.reviews.core.checks.cases import Talk, contract, one, said
+from traces.core.additions import ADDED
 from traces.core.contracts.model import CallTarget, MessageBy, MessageTarget
 
 BEFORE = """
@@ -316,6 +317,18 @@ prohibited:
     trial = talk().call("read", {"a": 1, "b": 1}, OK).call("read", {"b": 1}, OK)
     result = one(text, trial.evidence())
     assert (result.value.value, result.steps) == ("fail", (2, 4))
+
+
+def test_a_result_that_was_added_later_stands_right_after_its_call() -> None:
+    talk = Talk().user("x").ask(("check", {})).call("pay", {}, OK).answer(1, OK)
+    evidence = talk.evidence()
+    assert one(BEFORE, evidence).value.value == "fail"
+    steps = [
+        replace(step, role=ADDED) if step.number == len(talk.messages) else step
+        for step in evidence.steps
+    ]
+    result = one(BEFORE, replace(evidence, steps=tuple(steps)))
+    assert (result.value.value, result.steps) == ("pass", (2,))
 
 
 def test_the_users_own_calls_are_left_out() -> None:
