@@ -190,7 +190,9 @@ def _made(request: SystemRequest, trial: Trial, values: Mapping[str, Any]) -> st
         )
         return address(at.contract_form, {"task": task.uuid})
     hint_contract_preview(preview.pk)
-    messages.success(request, f"Task {task.task_id} is made. Its contract is ready to be proposed.")
+    messages.success(
+        request, f"Task {task.task_id} is made. Propose its contract when the preview is done."
+    )
     return at.contract_preview(preview.uuid)
 
 

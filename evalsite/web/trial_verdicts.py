@@ -72,6 +72,7 @@ def verdict_rows(
         (card for card in found.cards if not card.is_check),
         key=lambda card: (
             card.given.id in untaken or not card.given.counts,
+            card.given.id in corrected,
             not card.given.mandatory,
         ),
     )

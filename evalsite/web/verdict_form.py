@@ -249,7 +249,7 @@ def _choice(
     notes += [] if criterion.mandatory else ["not mandatory"]
     mine = own.get(criterion.criterion)
     voters = detail.voters if detail else ()
-    cited = sorted({step for card in voters for step in card.given.cited_steps})
+    cited = sorted({step for card in voters if card is not mine for step in card.given.cited_steps})
     return CriterionChoice(
         value=criterion.criterion,
         label=requirement_name(detail.standing.requirement) if detail else criterion.criterion,
