@@ -183,7 +183,7 @@ def _task(request: SystemRequest, text: str) -> Task | None:
 
 
 def _heading(task: Task) -> str:
-    return f"Contract of {task.task_id}"
+    return f"Contract of task {task.task_id}"
 
 
 def _start_of(task: Task | None, row: VersionRow, sentence: str, *, version: str = "") -> _Start:
@@ -193,7 +193,7 @@ def _start_of(task: Task | None, row: VersionRow, sentence: str, *, version: str
     return _Start(
         task=task,
         text=row.text,
-        heading=f"Contract of {row.task_id}",
+        heading=f"Contract of task {row.task_id}",
         sentence=sentence,
         hidden=tuple(hidden),
     )
@@ -212,7 +212,7 @@ def _start_of_draft(request: SystemRequest, task: Task | None, preview: str, of:
     return _Start(
         task=task,
         text=text,
-        heading=f"Contract of {of}",
+        heading=f"Contract of task {of}",
         sentence="As it was previewed.",
         hidden=tuple(hidden),
     )

@@ -45,7 +45,7 @@ def preview_effect(
     """What drafts would do. `tasks` gives the address of each task that exists."""
     changed = [task for task in result.tasks if task.n_changed]
     return pages.ContractEffect(
-        headline=effect_headline(result),
+        headline=effect_headline(result, is_past=is_past),
         words=_words(result),
         is_past=is_past,
         moves=tuple(_moves(each for task in result.tasks for each in task.transitions)),
@@ -73,13 +73,15 @@ def regrade_effect(
     )
 
 
-def effect_headline(result: PreviewResult) -> str:
+def effect_headline(result: PreviewResult, *, is_past: bool = False) -> str:
     """What drafts would do, in a sentence: "12 of 40 trials would be decided otherwise"."""
     if not result.n_trials:
         return "No stored trial is decided by these contracts yet"
     if not result.n_changed:
-        return "No disposition would change"
-    return f"{result.n_changed:,} of {counted(result.n_trials, 'trial')} would be decided otherwise"
+        return f"No disposition {'was to' if is_past else 'would'} change"
+    verb = "were to" if is_past else "would"
+    trials = counted(result.n_trials, "trial")
+    return f"{result.n_changed:,} of {trials} {verb} be decided otherwise"
 
 
 def _words(result: PreviewResult) -> str:

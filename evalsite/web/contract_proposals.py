@@ -447,7 +447,7 @@ def _proposal_answer(
     here = at.contract_proposal(row.number)
     versions = versions_of_proposal(access.system.pk, row.number)
     result = parse_preview(found.preview.result) if found.preview and found.preview.result else None
-    tests = _tests_of(versions) if row.is_open or not result else result.grader_tests
+    tests = result.grader_tests if result else _tests_of(versions[:LISTED_DRAFTS])
     overtaken = overtaken_sentence(stored) if row.is_open else ""
     refusal = _decision_refusal(request, found)
     may_propose = access.may(Act.CONTRIBUTE)
@@ -491,7 +491,7 @@ def _proposal_answer(
 
 
 def _tests_of(versions: Sequence[VersionRow]) -> tuple[GraderTest, ...]:
-    """The grader tests of proposed contracts, run now: an approval asks for all of them."""
+    """The grader tests of proposed contracts, run now, where what the preview found is gone."""
     contracts = [contract_of_text(version.text) for version in versions]
     return tuple(test for each in contracts if each is not None for test in grader_tests_of(each))
 

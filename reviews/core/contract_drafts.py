@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reviews.core.checks import expression_problem, grader_test_results
 from reviews.core.regrades import GraderTest, PlantedCheck
@@ -165,6 +166,7 @@ def _anchor_target(field: str, anchor: Anchor | None) -> Iterator[tuple[str, Tar
         yield field, anchor.target
 
 
+@lru_cache(maxsize=256)
 def contract_of_text(text: str) -> Contract | None:
     """The contract that a stored text holds; None where this version of the product refuses it."""
     reading = read_contracts(text)[0]

@@ -56,7 +56,7 @@ def test_the_editor_begins_with_what_is_in_effect(client: Client, filled: Cast) 
     text = text_of(rest="# the author's own words\n")
     in_effect(filled, text)
     page = visit(client, filled.engineer, form_url(filled), task=task_of().uuid)
-    assert (page.heading, page.sentence) == ("Contract of t1", "Version 1 is in effect.")
+    assert (page.heading, page.sentence) == ("Contract of task t1", "Version 1 is in effect.")
     assert begun_with(page) == text
     assert [(field.name, field.value) for field in page.hidden] == [("task", str(task_of().uuid))]
 

@@ -17,6 +17,7 @@ from reviews.core.regrades import (
     TaskEffect,
     Transition,
     UnknownTool,
+    preview_document,
 )
 from reviews.models import Regrade
 from reviews.permissions.contracts import BROUGHT_EVIDENCE, OWN_PROPOSAL
@@ -285,6 +286,30 @@ def test_a_proposal_shows_what_it_changes_and_who_decides(client: Client, filled
     assert mine.decide_refusal.startswith("Only a reviewer or an owner")
 
 
+def test_grader_tests_that_are_not_met_keep_the_button_from_approving(
+    client: Client, filled: Cast
+) -> None:
+    proposal = proposed(filled)
+    test = GraderTest("t1", "a wrong one", False, ())
+    ContractPreview.objects.filter(proposed_as=proposal).update(
+        result=preview_document(PreviewResult((), (test,), ()))
+    )
+    page = visit(client, filled.reviewer, proposal_url(filled.system))
+    assert page.decide_refusal == ""
+    assert page.approve_refusal.startswith('A grader test is not met: "a wrong one" of task t1.')
+
+
+def test_what_was_to_change_stands_there_after_the_decision(client: Client, filled: Cast) -> None:
+    proposal = approved(filled)
+    ContractPreview.objects.filter(proposed_as=proposal).update(result=preview_document(EFFECT))
+    page = visit(client, filled.viewer, proposal_url(filled.system))
+    assert page.effect.headline == "4 of 15 trials were to be decided otherwise"
+    none = PreviewResult((TaskEffect("t1", None, 5, (), ()),), (), ())
+    ContractPreview.objects.filter(proposed_as=proposal).update(result=preview_document(none))
+    page = visit(client, filled.viewer, proposal_url(filled.system))
+    assert page.effect.headline == "No disposition was to change"
+
+
 def test_an_approval_leads_to_the_regrade_and_its_progress(client: Client, filled: Cast) -> None:
     proposed(filled)
     client.force_login(filled.reviewer)
@@ -404,9 +429,7 @@ def test_other_proposals_for_the_same_tasks_are_said(client: Client, filled: Cas
 
 def test_a_proposal_whose_preview_is_gone_says_so(client: Client, filled: Cast) -> None:
     proposal = proposed(filled, text_of(rest=planted()))
-    preview = proposal.preview
-    assert preview is not None
-    ContractPreview.objects.filter(pk=preview.pk).update(result=None)
+    ContractPreview.objects.filter(proposed_as=proposal).update(result=None)
     page = visit(client, filled.viewer, proposal_url(filled.system))
     assert page.effect_words == "What it would change was not kept."
     assert page.drafts[0].tests_words == "The grader test is met."
