@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.after_review import add_evidence_to, decided_again, mark_and_decide
+from evalsite.after_review import (
+    add_evidence_to,
+    decided_again,
+    mark_and_decide,
+    verdict_and_decide,
+)
 from reviews.core.disposition import Mark
 from reviews.models import Verdict
 from reviews.services.person_verdicts import give_verdict
@@ -297,6 +302,29 @@ def test_a_corrected_verdict_stays_visible(client: Client, cast: Cast) -> None:
     assert page.steps[1].cited_by.count("tone by reviewer") == 1
     other = visit(client, cast.second_reviewer, path(cast.system))
     assert {row.correct_url for row in other.verdicts} == {""}
+
+
+def test_a_person_against_code_waits_to_be_adjudicated(client: Client, cast: Cast) -> None:
+    graded(cast, good())
+    verdict_and_decide(
+        Trial.objects.get(system=cast.system),
+        criterion="looked-up",
+        value=VerdictValue.FAIL,
+        reason="It looked at another order.",
+        steps=[2],
+        by=cast.reviewer,
+        now=NOW,
+    )
+
+    page = visit(client, cast.second_reviewer, path(cast.system))
+    row = rows(page.standings)["looked-up"]
+
+    assert page.disposition.value == "unresolved"
+    assert page.disposition.next_actions == (
+        "Adjudicate looked-up. Code says pass and another grader that counts says fail.",
+    )
+    assert (row.word, row.voters, row.is_folded) == ("open", ("reviewer says fail",), False)
+    assert [act.label for act in page.standings.acts] == ["Give a verdict", "Case"]
 
 
 def test_a_held_out_failure_can_be_noted_and_tasks_made_of_it_are_linked(
