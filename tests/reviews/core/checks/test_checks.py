@@ -180,7 +180,7 @@ RECORDS = st.fixed_dictionaries(
 
 
 @given(transcripts(), RECORDS)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_a_rejected_call_more_never_satisfies_a_requirement(
     messages: list[JsonObject], record: JsonObject
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_rejected_call_more_never_satisfies_a_requirement(
 
 
 @given(transcripts(), RECORDS)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_an_attempt_more_never_takes_a_violation_back(
     messages: list[JsonObject], record: JsonObject
 ) -> None:
@@ -215,7 +215,7 @@ def _is_less(less: str, more: str) -> bool:
 
 
 @given(transcripts(), RECORDS, st.data())
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_nothing_missing_ever_gives_a_pass(
     messages: list[JsonObject], record: JsonObject, data: st.DataObject
 ) -> None:
@@ -273,7 +273,7 @@ MESSAGE = st.fixed_dictionaries(
 
 
 @given(st.lists(MESSAGE, max_size=4), ANY_JSON, ANY_JSON, st.dictionaries(st.text(), ANY_JSON))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_checks_never_raise_whatever_was_recorded(
     messages: list[JsonObject], initial: Json, final: Json, facts: JsonObject
 ) -> None:

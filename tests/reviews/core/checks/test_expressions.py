@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviews.core.checks import expressions
@@ -482,6 +482,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([text for text, _, _ in TRUTHS]),
     st.fixed_dictionaries({}, optional=dict.fromkeys(sorted(WHERE_NAMES), VALUES)),
@@ -490,6 +491,7 @@ def test_no_value_makes_a_condition_raise(text: str, values: dict[str, Any]) -> 
     assert truth(text, values) in {"true", "false", "unknown", "error"}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_makes_the_reader_raise(text: str) -> None:
     problem = expression_problem(text, WHERE_NAMES)
@@ -526,6 +528,7 @@ PIECES = [
 ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_what_the_reader_takes_the_library_takes_too(text: str) -> None:
     if expression_problem(text, WHERE_NAMES) == "":
@@ -534,6 +537,7 @@ def test_what_the_reader_takes_the_library_takes_too(text: str) -> None:
         assert "CEL can read" not in expression_problem(text, WHERE_NAMES)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), VALUES)
 def test_nothing_is_told_about_null(mark: str, value: Any) -> None:
     assert truth(f"args.a {mark} args.b", {"args": {"a": None, "b": value}}) == "unknown"

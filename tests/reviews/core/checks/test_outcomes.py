@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviews.core.checks.outcomes import MOST_DIFFERENCES, CaseError, case_findings
@@ -306,6 +306,7 @@ POINTERS = st.lists(st.sampled_from(["a", "b", "*", "0", "1", "-"]), max_size=3)
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(POINTERS, JSON), max_size=3),
     st.lists(POINTERS, max_size=2),
@@ -322,11 +323,13 @@ def test_any_case_is_answered_or_refused(
         assert (findings.n == 0) == (not findings.listed)
 
 
+@settings(deadline=None)
 @given(JSON, st.lists(POINTERS, max_size=2))
 def test_an_unchanged_state_never_differs(state: Json, ignore: list[str]) -> None:
     assert found(case(ignore=tuple(ignore)), state, state) == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
 def test_appended_elements_are_a_multiset(wanted: list[int], now: list[int]) -> None:
     findings = case_findings(
