@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.test import Client
-from django.utils import timezone
 
 from evalsite.contract_previews import work_out_contract_preview
 from evalsite.regrading import work_out_regrade
 from reviews.models import Regrade
-from reviews.services.contracts import decide_contracts
 from tests.support.cast import Cast
 from tests.support.keys import header
 from traces.core.contracts.writing import join_documents
-from traces.models import ContractOutcome, ContractPreview, ContractProposal
+from traces.models import ContractPreview
+from traces.web.addresses import Addresses
 
 API = "/api/v1/contracts"
 
@@ -49,15 +48,12 @@ def proposed(client: Client, cast: Cast, texts: Iterable[str]) -> int:
 
 
 def brought_into_effect(client: Client, cast: Cast, texts: Iterable[str]) -> Regrade:
-    """The finished regrade of contracts that the reviewer approves."""
+    """The finished regrade of contracts that the reviewer approves on the page."""
     number = proposed(client, cast, texts)
-    decide_contracts(
-        ContractProposal.objects.get(system=cast.system, number=number),
-        outcome=ContractOutcome.APPROVED,
-        reason="Read with care.",
-        by=cast.reviewer,
-        now=timezone.now(),
-    )
+    client.force_login(cast.reviewer)
+    page = Addresses.of(cast.system.slug).contract_proposal(number)
+    answer = client.post(f"{page}decide", {"outcome": "approved", "reason": "Read with care."})
+    assert answer.status_code == 302, answer.content.decode()
     regrade = Regrade.objects.get(system=cast.system, proposal__number=number)
     work_out_regrade(regrade.pk)
     regrade.refresh_from_db()

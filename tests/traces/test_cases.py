@@ -21,17 +21,24 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import Sum
 from django.test import Client
+from django.utils import timezone
 
+from reviews.core.disposition import disputed_criteria
 from reviews.core.estimators import pass_hat_k
-from reviews.models import Verdict, WaitingVerdict
+from reviews.core.requirements import CHECKS_GRADER, EVIDENCE
+from reviews.models import Case, Flag, Verdict, WaitingVerdict
 from reviews.selectors.exports import ExportSelection, csv_rows, jsonl_lines
 from reviews.selectors.figures import SystemFigures, system_figures
+from reviews.selectors.votes import given_verdicts
+from reviews.services.contracts import ContractFindingsError, draft_contracts
 from tests.support.cast import Cast
+from tests.support.contracts import brought_into_effect
 from tests.support.evidence import ingest as ingest_records
 from tests.support.evidence import ledger
 from tests.support.keys import header
+from traces.core.contracts.reading import read_contracts
 from traces.core.paths import PathLevel
-from traces.models import System, Trial, UploadJob
+from traces.models import System, Trial, TrialDisposition, UploadJob
 from traces.selectors.path_groups import passing_paths
 from traces.selectors.systems import releases_named, system_named
 from traces.services.people import create_system
@@ -46,7 +53,8 @@ GENERATED = {
     "decompression-bomb--64MiB.jsonl.gz",
     "many-steps--6000-messages.jsonl.gz",
 }
-FILES = sorted(case["file"] for case in INDEX if case["file"] not in GENERATED)
+CONTRACTS = sorted(case["file"] for case in INDEX if case["format"] == "contract-yaml")
+FILES = sorted({case["file"] for case in INDEX} - GENERATED - {*CONTRACTS})
 CHECKS = {case["file"]: case.get("checks", {}) for case in INDEX}
 REFUSED_AS_A_WHOLE = {"empty-upload--zero-bytes.jsonl", "wrong-format--html-error-page.jsonl"}
 
@@ -323,3 +331,185 @@ def test_a_trial_of_6000_messages_is_whole() -> None:
     trial = Trial.objects.get()
     assert (trial.n_messages, trial.n_tool_calls) == (6_000, 2_000)
     assert set(UploadJob.objects.values_list("state", flat=True)) == {"done"}
+
+
+# Contracts
+
+
+@pytest.mark.parametrize("file", CONTRACTS)
+def test_a_contract_as_it_lies_there_is_refused_with_places_and_nothing_is_run(file: str) -> None:
+    (reading,) = read_contracts((FOLDER / file).read_bytes())
+
+    assert reading.contract is None
+    assert reading.findings
+    assert all(finding.line > 0 for finding in reading.findings)
+    assert all(finding.sentence.endswith((".", ":", "…")) for finding in reading.findings)
+    assert not Path("/tmp/pwned_by_contract").exists()  # noqa: S108 - it names this very path
+
+
+def test_tags_and_aliases_are_refused_at_their_lines() -> None:
+    def refused(file: str) -> set[tuple[str, int]]:
+        (reading,) = read_contracts((FOLDER / file).read_bytes())
+        return {(finding.code, finding.line) for finding in reading.findings}
+
+    assert ("tag", 5) in refused("contract-unsafe-yaml--python-tag.yaml")
+    assert {("anchor", 3), ("alias", 4)} <= refused("contract-yaml-bomb--aliases.yaml")
+
+
+_CONTRACT = """\
+task: loan-rx
+prohibited:
+  - {{id: p1, harm: money, call: renew_loan, where: {}}}
+  - {{id: ok, harm: money, call: renew_loan, where: args.days > 30}}
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["9**9**9 > 0", "(1).__class__.__bases__[0].__subclasses__()", '"a" * 10**10 == ""'],
+    ids=["powers", "attributes", "repeated text"],
+)
+def test_an_expression_that_is_none_is_refused_when_the_contract_is_drafted(
+    cast: Cast, expression: str
+) -> None:
+    stored(cast, "contract-regex-dos--nested-plus.2.jsonl")
+
+    with pytest.raises(ContractFindingsError) as caught:
+        draft_contracts(
+            cast.system,
+            _CONTRACT.format(json.dumps(expression)),
+            by=cast.engineer,
+            now=timezone.now(),
+        )
+
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.field, finding.line) == (
+        "bad-expression",
+        "prohibited[0].where",
+        3,
+    )
+
+
+def stored(cast: Cast, file: str) -> None:
+    """The trials of a case, in the system of the cast."""
+    job = ingest_records(cast.system, (FOLDER / file).read_bytes(), release=None)
+    assert job.n_stored == job.n_received > 0
+
+
+def checked(cast: Cast) -> dict[tuple[str, str], str]:
+    """What the contract checks say, by task and criterion."""
+    rows = Verdict.objects.filter(
+        trial__system=cast.system, grader_version__grader__name=CHECKS_GRADER
+    ).exclude(criterion__name=EVIDENCE)
+    return {
+        (task, criterion): value
+        for task, criterion, value in rows.values_list(
+            "trial__task__task_id", "criterion__name", "value"
+        )
+    }
+
+
+def test_a_pattern_that_would_never_end_comes_to_an_end_and_other_checks_go_on(
+    client: Client, cast: Cast
+) -> None:
+    """The text of the case as an argument: 40 letters, and one that no pattern takes."""
+    cache.clear()
+    file = FOLDER / "contract-regex-dos--nested-plus.2.jsonl"
+    record = json.loads(file.read_text())
+    call = record["messages"][1]["tool_calls"][0]["function"]
+    call["arguments"] = json.dumps({"ref": record["final_state"]["ref"]})
+    ingest_records(cast.system, [record], release=None)
+
+    text = """\
+task: loan-rx
+required:
+  - {id: ref_format, call: renew_loan, where: 'args.ref.matches("^(a+)+$")'}
+  - {id: alt, call: renew_loan, where: 'args.ref.matches("^(a|aa)+$")'}
+  - {id: ends, call: renew_loan, where: 'args.ref.endsWith("!")'}
+"""
+    brought_into_effect(client, cast, [text])
+
+    found = checked(cast)
+    assert {found["loan-rx", "ref_format"], found["loan-rx", "alt"]} <= {"fail", "error"}
+    assert found["loan-rx", "ends"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("file", "tasks"),
+    [
+        ("state-equality--floats.jsonl", "loan-sf1 loan-sf2 loan-sf3 loan-sf4"),
+        ("state-equality--same-meaning.jsonl", "loan-se1 loan-se2 loan-se3 loan-se4"),
+    ],
+    ids=["floats", "same meaning"],
+)
+def test_states_are_equal_as_values_and_a_difference_names_its_path(
+    client: Client, cast: Cast, file: str, tasks: str
+) -> None:
+    cache.clear()
+    stored(cast, file)
+    texts = [f"task: {task}\noutcome: recorded_expectation\n" for task in tasks.split()]
+
+    brought_into_effect(client, cast, texts)
+
+    found = checked(cast)
+    matches = [found[task, "outcome"] == "pass" for task in tasks.split()]
+    assert matches == CHECKS[file]["state_match"]
+    rows = Verdict.objects.filter(trial__system=cast.system, criterion__name="outcome")
+    told = rows.filter(grader_version__grader__name=CHECKS_GRADER).values_list("value", "rationale")
+    assert all((value == "pass") != ("/" in rationale) for value, rationale in told)
+
+
+def test_criteria_that_the_contract_does_not_have_are_kept_and_flagged(
+    client: Client, cast: Cast
+) -> None:
+    cache.clear()
+    stored(cast, "unknown-criterion--not-in-contract.jsonl")
+    text = """\
+task: loan-u1
+outcome: recorded_expectation
+external:
+  - {id: loan_renewed, class: outcome, graders: [state_check]}
+"""
+
+    brought_into_effect(client, cast, [text])
+
+    flags = Flag.objects.filter(code="unknown-criterion").order_by("criterion")
+    assert [flag.criterion for flag in flags] == ["Loan_Renewed", "loan_renewd"]
+    given = Verdict.objects.filter(grader_version__grader__name="state_check")
+    assert given.count() == 3
+    # Neither of the two failing ones is merged into the criterion that the contract has.
+    assert Trial.objects.get().disposition.value == "pass"
+
+
+@pytest.mark.parametrize(
+    ("file", "unresolved", "n_passed", "flags"),
+    [
+        ("judge-contradiction--bad-evidence.jsonl", ["calibrate_judge"], 0, ["cited-step-missing"]),
+        (
+            "judge-malformed-verdict--verdict-absent.jsonl",
+            ["calibrate_judge"],
+            0,
+            ["verdict-against-score"],
+        ),
+        ("judge-tie--panel-order.jsonl", ["calibrate_judge"] * 2, 0, []),
+        ("judge-tie--same-judge-twice.jsonl", ["calibrate_judge"], 0, []),
+        ("judge-timeout--rate-limited.jsonl", ["calibrate_judge"] * 4, 0, []),
+        ("judge-timeout--timeout-as-error.jsonl", ["calibrate_judge"], 0, []),
+        ("no-verdicts--all-unknown.jsonl", ["calibrate_judge"], 0, []),
+        ("no-verdicts--empty-list.jsonl", ["clarify_contract"] * 2, 1, []),
+    ],
+    ids=lambda value: value.removesuffix(".jsonl") if isinstance(value, str) else "",
+)
+def test_what_nobody_decided_is_never_a_pass_and_waits_in_the_queue(
+    cast: Cast, file: str, unresolved: list[str], n_passed: int, flags: list[str]
+) -> None:
+    stored(cast, file)
+
+    dispositions = Counter(TrialDisposition.objects.values_list("value", flat=True))
+    assert dispositions == Counter(unresolved=len(unresolved), **{"pass": n_passed})
+    queue = Case.objects.filter(state="open").order_by("pk")
+    assert [action for case in queue for action in case.next_actions] == unresolved
+    assert list(Flag.objects.order_by("pk").values_list("code", flat=True)) == flags
+    given = given_verdicts({trial.pk for trial in Trial.objects.all()})
+    disputed = sum(bool(disputed_criteria(verdicts)) for verdicts in given.values())
+    assert disputed == CHECKS[file].get("disputed", 0)
