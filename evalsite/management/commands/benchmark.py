@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from evalsite.benchmarks.grading import N_CHECKS, GradingResult, measure_grading
 from evalsite.benchmarks.ingest import IngestResult, measure_ingest
 from evalsite.benchmarks.pages import PageResult, measure_pages
 from evalsite.benchmarks.rules import RulesResult, measure_rules
@@ -28,7 +29,7 @@ _LIMITS = {
 class Command(BaseCommand):
     """Runs a benchmark on a scratch database, which is dropped afterwards."""
 
-    help = "Measure ingest, pages or rules on a scratch database; the installation's own is not touched."
+    help = "Measure ingest, pages, rules or grading on a scratch database; the installation's own is not touched."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -51,6 +52,10 @@ class Command(BaseCommand):
         rules.add_argument("--trials", type=int, default=20_000)
         rules.add_argument("--tasks", type=int, default=40)
         rules.add_argument("--json", action="store_true")
+        grading = kinds.add_parser("grading", help="trials graded a second, and pages meanwhile")
+        grading.add_argument("--trials", type=int, default=5_000)
+        grading.add_argument("--tasks", type=int, default=50)
+        grading.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and report."""
@@ -58,6 +63,10 @@ class Command(BaseCommand):
             self._pages(n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"])
         elif options["kind"] == "rules":
             self._rules(n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"])
+        elif options["kind"] == "grading":
+            self._grading(
+                n_trials=options["trials"], n_tasks=options["tasks"], json=options["json"]
+            )
         else:
             self._ingest(options)
 
@@ -90,8 +99,17 @@ class Command(BaseCommand):
         for result in results:
             self._write(result, [_rules_report(result)], json=json)
 
+    def _grading(self, *, n_trials: int, n_tasks: int, json: bool) -> None:
+        with scratch_site() as folder:
+            result = measure_grading(folder, n_trials=n_trials, n_tasks=n_tasks)
+        self._write(result, grading_report(result), json=json)
+
     def _write(
-        self, result: IngestResult | PageResult | RulesResult, report: list[str], *, json: bool
+        self,
+        result: IngestResult | PageResult | RulesResult | GradingResult,
+        report: list[str],
+        *,
+        json: bool,
     ) -> None:
         self.stdout.write(dumps(asdict(result)) if json else "\n".join(report))
 
@@ -114,6 +132,34 @@ def _rules_report(result: RulesResult) -> str:
         f"{ratio:.1f} times a bare read of all passing trials; "
         f"peak memory {bytes_text(result.peak_bytes)}"
     )
+
+
+def grading_report(result: GradingResult) -> list[str]:
+    """The lines that a person reads."""
+    ingest = result.graded_ingest_seconds / result.ingest_seconds
+    lines = [
+        (
+            f"{count_text(result.n_trials)} trials of {count_text(result.n_tasks)} tasks, "
+            f"{N_CHECKS} checks each, {count_text(result.n_verdicts)} verdicts"
+        ),
+        (
+            f"regraded and in effect: {result.seconds:.2f} s, {result.per_second:.0f} trials a "
+            f"second (processor {result.processor_seconds:.2f} s), "
+            f"{result.seconds / result.bare_seconds:.1f} times a bare write of the same rows"
+        ),
+        f"ingest with contracts in effect takes {ingest:.2f} times what it takes without",
+        "where the time of the regrade goes:",
+    ]
+    rest = result.seconds - sum(result.stages.values())
+    for name, seconds in sorted({**result.stages, "the rest": rest}.items(), key=lambda s: -s[1]):
+        lines.append(f"  {seconds:7.2f} s  {seconds / result.seconds:4.0%}  {name}")
+    lines.append("pages while a worker regrades all trials:")
+    for name, (alone, meanwhile) in result.pages.items():
+        lines.append(
+            f"  {name}: {meanwhile / alone:.2f} times as long ({meanwhile:.1f} ms, {alone:.1f} ms)"
+        )
+    lines.append(f"peak memory: {bytes_text(result.peak_bytes)}")
+    return lines
 
 
 def ingest_report(result: IngestResult) -> list[str]:

@@ -9,8 +9,9 @@ from django.core.management import call_command
 from django.db import connection
 
 from evalsite.benchmarks.bare import BareLimit
+from evalsite.benchmarks.grading import GradingResult
 from evalsite.benchmarks.ingest import IngestResult
-from evalsite.management.commands.benchmark import ingest_report
+from evalsite.management.commands.benchmark import grading_report, ingest_report
 
 
 def run(capsys: pytest.CaptureFixture[str], blocker: Any, *arguments: str) -> str:
@@ -119,3 +120,53 @@ def test_benchmark_rules_reports_rates_beside_a_bare_read(
             ("work on an approved version", "trajectories"),
         )
     ]
+
+
+def test_grading_report_names_rate_stages_and_ratios() -> None:
+    result = GradingResult(
+        n_trials=1000,
+        n_tasks=10,
+        n_verdicts=11_000,
+        seconds=4.0,
+        processor_seconds=3.0,
+        stages={"check them": 1.0, "write the verdicts": 2.0},
+        bare_seconds=0.5,
+        ingest_seconds=2.0,
+        graded_ingest_seconds=5.0,
+        pages={"tasks page": (20.0, 30.0)},
+        peak_bytes=150_000_000,
+    )
+
+    assert grading_report(result) == [
+        "1,000 trials of 10 tasks, 10 checks each, 11,000 verdicts",
+        (
+            "regraded and in effect: 4.00 s, 250 trials a second (processor 3.00 s), "
+            "8.0 times a bare write of the same rows"
+        ),
+        "ingest with contracts in effect takes 2.50 times what it takes without",
+        "where the time of the regrade goes:",
+        "     2.00 s   50%  write the verdicts",
+        "     1.00 s   25%  check them",
+        "     1.00 s   25%  the rest",
+        "pages while a worker regrades all trials:",
+        "  tasks page: 1.50 times as long (30.0 ms, 20.0 ms)",
+        "peak memory: 150.0 MB",
+    ]
+
+
+def test_benchmark_grading_measures_a_regrade_and_pages_meanwhile(
+    capsys: pytest.CaptureFixture[str], django_db_blocker: Any
+) -> None:
+    text = run(capsys, django_db_blocker, "grading", "--trials", "6", "--tasks", "2", "--json")
+
+    result = json.loads(text)
+    assert (result["n_trials"], result["n_tasks"]) == (6, 2)
+    assert result["n_verdicts"] >= 6 * 10
+    assert set(result["stages"]) == {
+        "check them",
+        "count the figures",
+        "decide the trials",
+        "read transcripts and states",
+        "write the verdicts",
+    }
+    assert all(alone > 0 and meanwhile > 0 for alone, meanwhile in result["pages"].values())
