@@ -37,40 +37,51 @@ def counted_tasks(system_id: int) -> dict[int, CountedTask]:
         return {row[0]: CountedTask(*row) for row in cursor.fetchall()}
 
 
-# Trials are folded before versions are named: few rows are joined.
+# Trials are folded into what they come to first: few rows are counted in so many ways, and fewer
+# are joined to the names of versions.
 _UNITS = """
-WITH folded AS (
+WITH alike AS (
     SELECT t.release_id, t.task_id, t.task_version_id, d.contract_id,
-        count(*) FILTER (WHERE d.value = 'pass') AS n_pass,
-        count(*) FILTER (WHERE d.value = 'fail') AS n_fail,
-        count(*) FILTER (WHERE d.value = 'unresolved') AS n_unresolved,
-        count(*) FILTER (WHERE d.value = 'harness_error') AS n_error,
-        count(*) FILTER (WHERE d.value <> 'harness_error' AND d.outcome = 'pass') AS o_passed,
-        count(*) FILTER (WHERE d.value <> 'harness_error' AND d.outcome IN ('pass', 'fail'))
-            AS o_graded,
-        count(*) FILTER (WHERE d.value <> 'harness_error' AND d.rule_clean = 'pass') AS c_passed,
-        count(*) FILTER (WHERE d.value <> 'harness_error' AND d.rule_clean IN ('pass', 'fail'))
-            AS c_graded,
-        count(*) FILTER (WHERE d.value <> 'harness_error' AND d.outcome = 'pass'
-            AND d.rule_clean = 'fail') AS n_only_outcome,
-        count(*) FILTER (WHERE d.value = 'fail' AND 'outcome' = ANY(d.failed_classes)) AS f_outcome,
-        count(*) FILTER (WHERE d.value = 'fail' AND 'constraint' = ANY(d.failed_classes))
-            AS f_constraint,
-        count(*) FILTER (WHERE d.value = 'fail' AND 'semantic' = ANY(d.failed_classes))
-            AS f_semantic,
-        coalesce(sum(t.n_tool_calls) FILTER (WHERE d.value IN ('pass', 'fail')), 0) AS n_calls,
-        min(t.n_tool_calls) FILTER (WHERE d.value = 'pass') AS shortest
+        d.value, d.outcome, d.rule_clean, d.failed_classes,
+        count(*) AS n, sum(t.n_tool_calls) AS n_calls, min(t.n_tool_calls) AS shortest
     FROM traces_trial t JOIN traces_trialdisposition d ON d.trial_id = t.id AND d.stands
     WHERE t.system_id = %(system)s AND t.environment = 'test' AND NOT t.has_fault
-    GROUP BY t.release_id, t.task_id, t.task_version_id, d.contract_id
+    GROUP BY t.release_id, t.task_id, t.task_version_id, d.contract_id,
+        d.value, d.outcome, d.rule_clean, d.failed_classes
+), said AS (
+    SELECT *, value <> 'harness_error' AS is_sound FROM alike
+), folded AS (
+    SELECT release_id, task_id, task_version_id, contract_id,
+        sum(n) FILTER (WHERE value = 'pass') AS n_pass,
+        sum(n) FILTER (WHERE value = 'fail') AS n_fail,
+        sum(n) FILTER (WHERE value = 'unresolved') AS n_unresolved,
+        sum(n) FILTER (WHERE value = 'harness_error') AS n_error,
+        sum(n) FILTER (WHERE is_sound AND outcome = 'pass') AS o_passed,
+        sum(n) FILTER (WHERE is_sound AND outcome IN ('pass', 'fail')) AS o_graded,
+        sum(n) FILTER (WHERE is_sound AND rule_clean = 'pass') AS c_passed,
+        sum(n) FILTER (WHERE is_sound AND rule_clean IN ('pass', 'fail')) AS c_graded,
+        sum(n) FILTER (WHERE is_sound AND outcome = 'pass' AND rule_clean = 'fail') AS o_only,
+        sum(n) FILTER (WHERE value = 'fail' AND 'outcome' = ANY(failed_classes)) AS f_outcome,
+        sum(n) FILTER (WHERE value = 'fail' AND 'constraint' = ANY(failed_classes))
+            AS f_constraint,
+        sum(n) FILTER (WHERE value = 'fail' AND 'semantic' = ANY(failed_classes)) AS f_semantic,
+        sum(n_calls) FILTER (WHERE value IN ('pass', 'fail')) AS n_calls,
+        min(shortest) FILTER (WHERE value = 'pass') AS shortest
+    FROM said GROUP BY release_id, task_id, task_version_id, contract_id
 )
 SELECT f.release_id, f.task_id, v.number, coalesce(c.number, 0),
-       n_pass, n_fail, n_unresolved, n_error, o_passed, o_graded, c_passed, c_graded,
-       n_only_outcome, f_outcome, f_constraint, f_semantic, n_calls::bigint, shortest
+       n_pass, n_fail, n_unresolved, n_error, o_passed, o_graded, c_passed, c_graded, o_only,
+       f_outcome, f_constraint, f_semantic, n_calls, shortest
 FROM folded f
 JOIN traces_taskversion v ON v.id = f.task_version_id
 LEFT JOIN traces_contractversion c ON c.id = f.contract_id
 """
+
+_COUNTS = (
+    "n_pass", "n_fail", "n_unresolved", "n_error", "outcome_passed", "outcome_graded",
+    "clean_passed", "clean_graded", "n_only_outcome", "failed_outcome", "failed_constraint",
+    "failed_semantic", "n_calls",
+)  # fmt: skip
 
 # A declared run without a list of tasks covers the tasks that its trials name.
 _MISSING = """
@@ -105,22 +116,15 @@ def counted_units(system_id: int, tasks: dict[int, CountedTask]) -> dict[int, li
         missing = {(release, task): n for release, task, n in cursor.fetchall()}
     counted: dict[int, list[UnitCounts]] = {}
     # The newest version of a task comes first and takes its missing trials.
-    for release, task_pk, version, contract, *counts in sorted(
+    for release, task_pk, version, contract, *sums, shortest in sorted(
         rows, key=lambda row: (row[0], row[1], -row[2], -row[3])
     ):
         task = tasks[task_pk]
         unit = Unit(task.task_id, version, contract, task.family, task.split)
-        n_pass, n_fail, n_unresolved, n_error, *others = counts
+        n_missing = missing.pop((release, task_pk), 0)
+        counts = dict(zip(_COUNTS, (int(each or 0) for each in sums), strict=True))
         counted.setdefault(release, []).append(
-            UnitCounts(
-                unit,
-                n_pass,
-                n_fail,
-                n_unresolved,
-                n_error,
-                missing.pop((release, task_pk), 0),
-                *others,
-            )
+            UnitCounts(unit, n_missing=n_missing, shortest=shortest, **counts)
         )
     for (release, task_pk), n in sorted(missing.items()):
         task = tasks[task_pk]
