@@ -14,19 +14,20 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evalsite.after_review import add_evidence_to, evidence_locked
-from evalsite.grading import ensure_graded, grade_under
+from evalsite.grading import ensure_graded
 from evalsite.projections import decide_trials
 from evalsite.rebuilding import rebuild
 from evalsite.regrading import work_out_regrade
 from reviews.core.checks.results import CHECKS_VERSION
 from reviews.core.requirements import CHECKS_GRADER, EVIDENCE_KEY, requirements_of
 from reviews.models import Case, CheckMark, Criterion, Flag, Grader, GraderVersion, Verdict
+from reviews.selectors.exports import ExportSelection, jsonl_lines
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.regrades import NOW, approved, contract_number, in_effect
 from traces.core.additions import Addition
 from traces.models import ContractVersion, Task, Trial, TrialDisposition, TrialFixture
-from traces.selectors.contracts import contract_of_stored, contracts_in_effect
+from traces.selectors.contracts import contract_of_stored
 
 pytestmark = pytest.mark.django_db
 
@@ -326,15 +327,17 @@ def test_a_file_cannot_pass_for_the_contract_s_own_checks(cast: Cast) -> None:
     assert (disposition().value, disposition().failed) == ("fail", ["looked"])
 
 
-def test_two_at_once_grade_a_trial_once(cast: Cast) -> None:
-    ingest(cast.system, [good(0)])
-    approved_regrade = approved(cast, REFUND)
-    work_out_regrade(approved_regrade.pk)
-    pk = Trial.objects.get().pk
-    versions = contracts_in_effect([Task.objects.get().pk])
-    Verdict.objects.count()
+def test_an_export_comes_in_again_as_nothing_new(cast: Cast) -> None:
+    in_effect(cast, REFUND)
+    ingest(cast.system, [good(0, verdicts=[verdict()])])
+    before, n_verdicts = everything(), Verdict.objects.count()
+    exported = "".join(jsonl_lines(ExportSelection(cast.system)))
+    assert CHECKS_GRADER not in exported
 
-    assert grade_under([pk], versions, now=NOW).n_verdicts == 0
+    job = ingest(cast.system, exported.encode())
+
+    assert (job.n_received, job.n_duplicate) == (1, 1)
+    assert (everything(), Verdict.objects.count()) == (before, n_verdicts)
 
 
 def test_grading_reads_trials_in_few_queries(cast: Cast) -> None:
