@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from evalsite.access import SystemRequest
@@ -104,11 +104,6 @@ class CaseFilters:
     def is_filtered(self) -> bool:
         """Whether anything but the state is chosen."""
         return any(value for name, value in self.values.items() if name != "state")
-
-    @property
-    def open_ones(self) -> CaseFilters:
-        """The same of the cases that wait."""
-        return replace(self, chosen=replace(self.chosen, state=CaseState.OPEN), state="open")
 
     def query(self, **more: Value) -> str:
         """The query of an address with these filters; "" without any."""

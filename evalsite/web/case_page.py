@@ -23,7 +23,7 @@ from reviews.permissions.cases import (
     workers_of,
 )
 from reviews.permissions.marks import NOT_A_REVIEWER as NOT_A_MARKER
-from reviews.permissions.verdicts import NOT_A_REVIEWER
+from reviews.permissions.verdicts import verdict_refusal
 from reviews.selectors.case_history import HistoryEvent, case_history
 from reviews.selectors.cases import ListedCase, Worker, neighbours_of
 from reviews.selectors.marks import held_marks
@@ -79,9 +79,8 @@ def case_page(
     shown = _reasons(case, reasons, cards, at) if case.next_actions else ()
     me = access.user
     own_refusal = refusal or assignee_refusal(access.role, me.printed_name, case.next_actions)
-    trial = Trial.objects.only(
-        "status", "environment", "error", "n_messages", "cost_usd", "started_at", "termination"
-    ).get(pk=case.trial_pk)
+    trial = Trial.objects.select_related("task").get(pk=case.trial_pk)
+    grading = _grading_refusal(case, trial, access)
     return CasePage(
         shell=system_shell(access, section="Cases"),
         crumbs=(
@@ -97,14 +96,13 @@ def case_page(
         task_url=at.task_from(case.trial_uuid),
         previous_url=f"{at.case(before)}{query}" if before else "",
         next_url=f"{at.case(after)}{query}" if after else "",
-        queue_url=f"{at.cases}{query}",
         is_open=is_open,
         closed_words=_closed_words(case, events),
         closed_at=case.closed_at,
         reasons=shown,
         no_reason=_no_reason(case, reasons),
         steps=tuple(
-            _step(action, case, reasons, access, at, forms, events, query)
+            _step(action, case, reasons, access, at, forms, events, query, grading)
             for action in case.next_actions
         ),
         facts=_facts(case, trial, reasons, at),
@@ -130,6 +128,14 @@ def case_page(
         additions=_additions(case),
         marks=_marks(case, at),
     )
+
+
+_GRADED = frozenset({NextAction.GRADE, NextAction.CALIBRATE_JUDGE})
+
+
+def _grading_refusal(case: ListedCase, trial: Trial, access: Access) -> str:
+    """Why the person gives no verdict on the trial; asked where a verdict would settle it."""
+    return "" if _GRADED.isdisjoint(case.next_actions) else verdict_refusal(trial, access.user)
 
 
 def _title(case: ListedCase) -> str:
@@ -242,6 +248,7 @@ def _step(
     forms: CaseForms,
     events: Sequence[HistoryEvent],
     query: str,
+    grading: str,
 ) -> CaseStep:
     words = ACTIONS[action]
     about = about_of(action, reasons.standings)
@@ -251,7 +258,7 @@ def _step(
         worked_by=action.worked_by.value,
         sentence=words.sentence,
         about=about,
-        acts=tuple(_acts(action, case, about, access, at)),
+        acts=tuple(_acts(action, case, about, access, at, grading)),
         is_first=action is case.next_actions[0],
         form=forms.rerun if is_asking else None,
         form_action=f"{at.case_act(case.uuid, 'rerun')}{query}" if is_asking else "",
@@ -268,7 +275,12 @@ def _asked(case: ListedCase, events: Sequence[HistoryEvent]) -> str:
 
 
 def _acts(
-    action: NextAction, case: ListedCase, about: Sequence[str], access: Access, at: Addresses
+    action: NextAction,
+    case: ListedCase,
+    about: Sequence[str],
+    access: Access,
+    at: Addresses,
+    grading: str,
 ) -> list[CaseAct]:
     criterion = about[0] if about else ""
     is_reviewer, is_engineer = access.role is Role.REVIEWER, access.role is Role.ENGINEER
@@ -287,7 +299,7 @@ def _acts(
     grade = CaseAct(
         f"Give a verdict on {criterion}" if criterion else "Give a verdict",
         address(at.verdict_form(case.trial_uuid), {"criterion": criterion}),
-        why_not="" if is_reviewer else NOT_A_REVIEWER,
+        why_not=grading,
         is_primary=True,
     )
     verdicts = CaseAct("See all verdicts", f"{at.trial(case.trial_uuid)}#verdicts")

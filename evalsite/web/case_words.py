@@ -10,7 +10,6 @@ from evalsite.common.formatting import relative_text
 from reviews.core.disposition import NextAction, Ruling, Standing
 from traces.core.text_marks import clean_text
 from traces.web.pages.cases import CaseDue, NextStep
-from traces.web.rows import action_words
 
 THE_FIXTURE = "the fixture"
 _LONG_DATE = 300  # days from which a date needs its year
@@ -191,11 +190,6 @@ def after_words(detail: dict[str, Any]) -> str:
             return f"contract version {after.get('number')} took effect"
         case _:
             return ""
-
-
-def actions_text(actions: object) -> str:
-    """Next actions out of the detail of an event."""
-    return ", ".join(action_words(str(a)) for a in actions) if isinstance(actions, list) else ""
 
 
 def today_of(now: datetime) -> date:

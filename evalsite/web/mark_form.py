@@ -194,7 +194,6 @@ def _page(
         form=form,
         action=f"{here}?{query}" if query else here,
         back=_back(request, found),
-        editor_url=address(at.contract_form, {"task": found.trial.task_uuid}),
     )
 
 

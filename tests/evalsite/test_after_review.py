@@ -15,11 +15,12 @@ from evalsite.after_review import (
 from reviews.core.disposition import Mark
 from reviews.models import Case, CaseEvent, CheckMark
 from reviews.services.marks import MarkError
-from tests.support.cast import Cast
+from tests.support.cast import Cast, person
 from tests.support.evidence import ingest, record, verdict
 from traces.core.additions import Addition
 from traces.models import (
     EvidenceAddition,
+    Role,
     System,
     TaskFigures,
     Trial,
@@ -28,6 +29,7 @@ from traces.models import (
     User,
 )
 from traces.services.additions import AdditionError
+from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
 
@@ -168,3 +170,35 @@ def test_two_people_at_once_mark_the_same_check_once(cast: Cast) -> None:
         f"{mark.by.username} marked outcome as ambiguous at {when}; it is marked once."
     ]
     assert dispositions() == [("unresolved", ["clarify_contract"])]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_people_at_once_fill_a_part_once(cast: Cast) -> None:
+    other = person("other_engineer")
+    set_member(cast.system, other, Role.ENGINEER)
+    ingest(cast.system, [record("t1", 0)])
+    (trial,) = trials(cast.system)
+    start = threading.Barrier(2)
+    refusals: list[str] = []
+
+    def act(by: User, tokens: int) -> None:
+        try:
+            mine = Trial.objects.get(pk=trial.pk)
+            start.wait(timeout=20)
+            add_evidence_to(
+                mine, Addition(tokens=tokens), source="log", reason="Lost.", by=by, now=NOW
+            )
+        except AdditionError as error:
+            refusals.append(str(error))
+        finally:
+            connection.close()
+
+    people = ((cast.engineer, 3), (other, 4))
+    threads = [threading.Thread(target=act, args=each) for each in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+
+    assert refusals == ["The trial has tokens already; evidence never changes."]
+    assert EvidenceAddition.objects.get().order == 1

@@ -12,6 +12,7 @@ from evalsite.web.case_words import after_words, age_text, day_text, due_of, sho
 from reviews.core.disposition import NextAction, Ruling, StandingResult
 from reviews.models import Case, CaseEvent
 from reviews.permissions.cases import CASE_ASIDE, NOT_A_WORKER
+from reviews.permissions.verdicts import BROUGHT_EVIDENCE
 from reviews.services.case_rows import follow_dispositions
 from reviews.services.cases import ask_rerun, comment_on_case, set_aside
 from tests.support.cases import case_of_trial, passed
@@ -254,6 +255,14 @@ def test_acts_that_one_may_not_do_say_why(client: Client, cast: Cast) -> None:
     assert not page.take_button
     page = visit(client, cast.viewer, case_path(case_of()))
     assert page.work_why_not == NOT_A_WORKER
+
+
+def test_who_brought_the_evidence_sees_why_they_do_not_grade_it(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [ungraded(0)], by=cast.reviewer)
+
+    for person, why_not in ((cast.reviewer, BROUGHT_EVIDENCE), (cast.second_reviewer, "")):
+        (step,) = visit(client, person, case_path(case_of())).steps
+        assert step.acts[0].why_not == why_not
 
 
 @pytest.mark.parametrize(

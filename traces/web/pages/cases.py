@@ -112,7 +112,6 @@ class CaseReason:
     sentence: str
     action: str  # "repair evidence"
     votes: tuple[CaseVote, ...] = ()
-    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,6 @@ class CasePage:
     task_url: str  # the form that makes a task of the trial
     previous_url: str
     next_url: str
-    queue_url: str
     is_open: bool
     closed_words: str  # why it waits no longer
     closed_at: datetime | None
@@ -251,7 +249,6 @@ class EvidenceFormPage:
     action: str
     back: str
     findings: tuple[Fact, ...] = ()  # place and sentence of what is wrong
-    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +278,3 @@ class MarkFormPage:
     form: forms.Form
     action: str
     back: str
-    editor_url: str
-    why_not: str = ""
