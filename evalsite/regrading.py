@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -265,13 +266,21 @@ class _Takeover:
     def _note_split(self, task: Task, old: str, new: str) -> None:
         proposal = self.regrade.proposal
         assert proposal is not None
-        SplitChange.objects.get_or_create(
-            system=self.system,
-            family=task.family,
-            task=None if task.family else task,
+        moved: dict[str, Any] = {
+            "system": self.system,
+            "family": task.family,
+            "task": None if task.family else task,
+        }
+        newest = SplitChange.objects.filter(**moved).order_by("-pk").first()
+        if newest is not None and newest.new == new:
+            return  # another task of the family, or the approval, moved it there
+        SplitChange.objects.create(
+            **moved,
+            old=old,
             new=new,
             reason=f"Proposal {proposal.number} of contracts: {proposal.reason}",
-            defaults={"old": old, "by": self.regrade.by, "changed_at": timezone.now()},
+            by=self.regrade.by,
+            changed_at=timezone.now(),
         )
 
 

@@ -267,6 +267,16 @@ def test_the_contract_s_own_words_are_taken_over(cast: Cast) -> None:
     assert (task.title, task.family, task.split) == ("Refund", "refunds", "regression")
     assert SplitChange.objects.count() == 1
 
+    Task.objects.update(split="tuning")
+    SplitChange.objects.create(
+        system=cast.system, family="refunds", old="regression", new="tuning", reason="moved",
+        by=cast.engineer, changed_at=LATER,
+    )  # fmt: skip
+    in_effect(cast, f"{STRICT}---\n{other(STRICT)}", now=LATER + timedelta(hours=1))
+    assert list(SplitChange.objects.order_by("pk").values_list("new", flat=True)) == [
+        "regression", "tuning", "regression",
+    ]  # fmt: skip
+
     alone = "task: t9\nsplit: tuning\nrequired: [{id: looked, call: get_order}]"
     in_effect(cast, alone, now=LATER)
     assert SplitChange.objects.filter(task__task_id="t9", family="", new="tuning").count() == 1
