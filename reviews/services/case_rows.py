@@ -157,6 +157,8 @@ def _event(row: _Row, kind: CaseEventKind, text: str, one: DecidedCase | None) -
 
 
 def _why(one: DecidedCase) -> tuple[str, ...]:
+    if one.disposition == Disposition.HARNESS_ERROR.value:
+        return ()  # what is open of a broken trial is void
     return tuple(clean_text(name)[:LONGEST_WHY] for name in one.open_criteria)
 
 

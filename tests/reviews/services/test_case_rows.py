@@ -234,6 +234,14 @@ def test_a_slot_that_breaks_again_opens_its_case_again(cast: Cast) -> None:
     )
 
 
+def test_what_is_open_of_a_broken_trial_is_void(cast: Cast) -> None:
+    (trial,) = stored_trials(cast)
+
+    follow_dispositions([decided(trial, "harness_error", ("rerun_trial",), ("tone",))], now=NOW)
+
+    assert row(Case.objects.get())["why"] == []
+
+
 def test_long_and_odd_criteria_fit(cast: Cast) -> None:
     (trial,) = stored_trials(cast)
 
