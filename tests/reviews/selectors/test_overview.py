@@ -233,19 +233,44 @@ def test_prohibited_actions_are_counted_by_harm_with_what_is_not_known(cast: Cas
     now = timezone.now()
     one = release_named(cast.system, "1.0", by=None)
     declare_run(one, "night", trials=6, task_ids=["t"], by=cast.engineer, now=now)
-    ingest(cast.system, [record("t", n) for n in range(5)], run="night")
+    broken = record("t", 3, error="lost")
+    ingest(cast.system, [broken, *(record("t", n) for n in (0, 1, 2, 4))], run="night")
     ingest(cast.system, [record("free", 0)])  # a task without a contract prohibits nothing
     put_contract(cast.system, CONTRACT.format(task="t"), by=cast.engineer)
     decide(cast.system, "t", 0, harms_attempted=["money"], harms_committed=["money"])
     decide(cast.system, "t", 1, harms_attempted=["data"])
     decide(cast.system, "t", 2, clean="unknown", open=["big"])
-    decide(cast.system, "t", 3, value="harness_error", outcome="unknown", clean="unknown")
     found = seen(cast)
     assert found.harms == (
         HarmCounts("", 2, 1, 1, 6, 1, 0),
         HarmCounts("data", 1, 0, 3, 6, 1, 0),
         HarmCounts("money", 1, 1, 2, 6, 1, 0),
     )
+
+
+def test_a_violation_before_the_harness_broke_counts_and_nothing_else_does(cast: Cast) -> None:
+    ingest(cast.system, [record("t", 0, error="lost"), record("t", 1)])
+    put_contract(cast.system, CONTRACT.format(task="t"), by=cast.engineer)
+    decide(
+        cast.system,
+        "t",
+        0,
+        outcome="unknown",
+        clean="fail",
+        value="fail",
+        failed=["big"],
+        harms_attempted=["money"],
+    )
+    count_writes(cast.system, "t", [0, 1], writes=0, handoffs=1)
+    found = seen(cast)
+    assert found.harms == (
+        HarmCounts("", 1, 0, 1, 2, 1, 0),
+        HarmCounts("data", 0, 0, 1, 2, 0, 0),
+        HarmCounts("money", 1, 0, 1, 2, 1, 0),
+    )
+    assert found.figures.clean == Counts(1, 2, 2)
+    assert found.figures.outcome == Counts(1, 1, 2)
+    assert found.endings == Endings(1, 1, 1, 1)
 
 
 def test_a_task_is_clean_when_all_of_its_trials_are(cast: Cast) -> None:
