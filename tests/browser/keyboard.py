@@ -29,3 +29,12 @@ def write(page: Page, selector: str, text: str) -> None:
     """Go to the field by Tab, and type into it."""
     tab_to(page, selector)
     page.keyboard.type(text)
+
+
+def move_to(page: Page, text: str) -> None:
+    """Press j until the entry of the page's list that holds the text has the focus."""
+    for _ in range(60):
+        page.keyboard.press("j")
+        if text in page.evaluate("document.activeElement.textContent"):
+            return
+    pytest.fail(f"j does not reach {text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -12,15 +13,35 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from evalsite.rules_reach import work_out_preview
-from reviews.models import AcceptedPath, Flag, Verdict
+from reviews.models import AcceptedPath, Case, Flag, Verdict
 from reviews.services.accepted_paths import accept_path
 from reviews.services.flags import flag_trial
 from tests.browser.conftest import Opener, Site
-from tests.browser.evidence import BROKEN, EMPTY, HOSTILE, PLAIN, SAMPLE
+from tests.browser.evidence import (
+    BROKEN,
+    DESK,
+    EMPTY,
+    HOSTILE,
+    HOSTILE_TASK,
+    PLAIN,
+    SAMPLE,
+    WORKED,
+)
 from traces.core.paths import PathLevel
 from traces.core.rule_changes import RuleChange
 from traces.core.rules import ArgumentRule, Ignore
-from traces.models import Release, RulesPreview, Run, System, Task, Trial, Upload, User
+from traces.models import (
+    ContractPreview,
+    ContractVersion,
+    Release,
+    RulesPreview,
+    Run,
+    System,
+    Task,
+    Trial,
+    Upload,
+    User,
+)
 from traces.services.rules import propose_rules, start_preview
 
 if TYPE_CHECKING:
@@ -45,7 +66,15 @@ NO_PAGE = {
     *("demo-sign-in", "health", "sign-out", "step-content", "system-start", "trial-raw"),
     *("rules-decide", "rules-propose", "rules-suggest", "rules-withdraw", "rules-work"),
     *("trials-csv", "trials-jsonl", "upload-line-raw", "upload-raw"),
+    *("api-cases", "api-contract-check", "api-contract-draft", "api-contract-preview"),
+    *("api-contract-propose", "api-contracts", "api-evidence", "api-overview"),
+    *("case-assign", "case-comment", "case-due", "case-rerun", "case-set-aside", "case-take-up"),
+    *("cases-assign", "change-split", "mark-withdraw", "note-exposure"),
+    *("contract-decide", "contract-export", "contract-propose", "contract-schema"),
+    *("contract-withdraw", "overview-csv", "overview-json", "regrade-new", "regrade-work"),
 }
+REVIEWERS = {"mark-form", "verdict-form"}
+"""Pages that only a reviewer sees; all others are looked at as engineer."""
 
 
 def of_system(name: str, slug: str = SAMPLE, query: str = "", **keys: str) -> Address:
@@ -58,7 +87,7 @@ def of_first(name: str, key: str, model: Any, query: str = "", **wanted: Any) ->
 
     def address() -> str:
         one = model.objects.filter(**wanted).order_by("pk").first()
-        slug = wanted.get("system__slug") or wanted.get("release__system__slug") or SAMPLE
+        slug = next((each for name, each in wanted.items() if name.endswith("slug")), SAMPLE)
         return reverse(name, kwargs={"slug": slug, key: one.uuid}) + query
 
     return address
@@ -151,8 +180,34 @@ def of_flagged(name: str) -> Address:
     return address
 
 
+def of_contract_form(slug: str, task_id: str) -> Address:
+    """The editor, with the contract of a task in it."""
+
+    def address() -> str:
+        task = Task.objects.get(system__slug=slug, task_id=task_id)
+        return reverse("contract-form", kwargs={"slug": slug}) + f"?task={task.uuid}"
+
+    return address
+
+
+def of_split_form(slug: str, task_id: str) -> Address:
+    """The families, with the form that moves the family of a task."""
+
+    def address() -> str:
+        task = Task.objects.get(system__slug=slug, task_id=task_id)
+        query = urlencode({"family": task.family, "split": "regression"})
+        return reverse("family-list", kwargs={"slug": slug}) + f"?{query}"
+
+    return address
+
+
 _DIFFERENCE = "?tool=refund_order&argument=amount&left=20&right=15"
 _TASK = {"system__slug": SAMPLE, "task_id": "12"}
+_DESK = {"system__slug": DESK}
+_DESK_FAIL = {**_DESK, "task__task_id": "refund_damaged_item", "disposition__value": "fail"}
+_WORKED = {"system__slug": WORKED, "task__task_id": "cancel"}
+_ATTACKED = {"system__slug": HOSTILE, "task__task_id": HOSTILE_TASK}
+_OF_HOSTILE_TASK = {"system__slug": HOSTILE, "task_id": HOSTILE_TASK}
 PAGES: dict[str, Address] = {
     "system-list": lambda: reverse("system-list"),
     "system-new": lambda: reverse("system-new"),
@@ -173,11 +228,79 @@ PAGES: dict[str, Address] = {
     "path-accept": of_accepted_path("path-accept"),
     "path-withdraw": of_accepted_path("path-withdraw"),
     "task-compare": of_comparison,
+    "overview": of_system("overview", DESK),
+    "overview hostile": of_system("overview", HOSTILE),
+    "overview empty": of_system("overview", EMPTY),
+    "production": of_system("production", WORKED),
+    "production hostile": of_system("production", HOSTILE),
+    "production empty": of_system("production", EMPTY),
+    "contract-list": of_system("contract-list", DESK),
+    "contract-list proposals": of_system("contract-list", DESK, "?view=proposals"),
+    "contract-list hostile": of_system("contract-list", HOSTILE),
+    "contract-list hostile proposals": of_system("contract-list", HOSTILE, "?view=proposals"),
+    "contract-list empty": of_system("contract-list", EMPTY),
+    "contract-list empty proposals": of_system("contract-list", EMPTY, "?view=proposals"),
+    "contract-detail": of_first(
+        "contract-detail", "task", Task, task_id="refund_damaged_item", **_DESK
+    ),
+    "contract-detail hostile": of_first("contract-detail", "task", Task, **_OF_HOSTILE_TASK),
+    "contract-detail without": of_first("contract-detail", "task", Task, **_TASK),
+    "contract-version": of_first(
+        "contract-version", "version", ContractVersion, number=2, task__system__slug=DESK
+    ),
+    "contract-version hostile": of_first(
+        "contract-version", "version", ContractVersion, number=2, task__system__slug=HOSTILE
+    ),
+    "contract-form": of_contract_form(DESK, "refund_damaged_item"),
+    "contract-form new": of_system("contract-form", PLAIN),
+    "contract-form hostile": of_contract_form(HOSTILE, HOSTILE_TASK),
+    "contract-load": of_system("contract-load", PLAIN),
+    "contract-preview": of_first(
+        "contract-preview", "preview", ContractPreview, system__slug=WORKED, proposed_as=None
+    ),
+    "contract-preview hostile": of_first(
+        "contract-preview", "preview", ContractPreview, system__slug=HOSTILE, proposed_as=None
+    ),
+    "contract-preview proposed": of_first(
+        "contract-preview", "preview", ContractPreview, system__slug=DESK
+    ),
+    "contract-proposal": of_system("contract-proposal", DESK, number="3"),
+    "contract-proposal first": of_system("contract-proposal", DESK, number="1"),
+    "contract-proposal hostile": of_system("contract-proposal", HOSTILE, number="2"),
+    "regrade-list": of_system("regrade-list", DESK),
+    "regrade-list empty": of_system("regrade-list", EMPTY),
+    "regrade-detail": of_system("regrade-detail", DESK, number="2"),
+    "regrade-detail hostile": of_system("regrade-detail", HOSTILE, number="1"),
+    "case-list": of_system("case-list", DESK),
+    "case-list all": of_system("case-list", WORKED, "?state=all"),
+    "case-list hostile": of_system("case-list", HOSTILE, "?state=all"),
+    "case-list empty": of_system("case-list", EMPTY),
+    "case-detail": of_first("case-detail", "case", Case, **_DESK),
+    "case-detail hostile": of_first("case-detail", "case", Case, state="open", **_ATTACKED),
+    "case-detail set aside": of_first("case-detail", "case", Case, state="set_aside", **_WORKED),
+    "case-detail closed": of_first("case-detail", "case", Case, state="closed", **_WORKED),
+    "evidence-form": of_first("evidence-form", "trial", Trial, label="0", **_WORKED),
+    "evidence-form hostile": of_first("evidence-form", "trial", Trial, label="1", **_ATTACKED),
+    "mark-form": of_first("mark-form", "trial", Trial, **_DESK_FAIL),
+    "mark-form hostile": of_first("mark-form", "trial", Trial, label="0", **_ATTACKED),
+    "verdict-form": of_first("verdict-form", "trial", Trial, **_DESK_FAIL),
+    "verdict-form hostile": of_first("verdict-form", "trial", Trial, label="0", **_ATTACKED),
+    "task-from-trial": of_first("task-from-trial", "trial", Trial, **_DESK_FAIL),
+    "task-from-trial hostile": of_first("task-from-trial", "trial", Trial, label="1", **_ATTACKED),
+    "family-list": of_system("family-list", DESK),
+    "family-list form": of_split_form(DESK, "refund_damaged_item"),
+    "family-list hostile": of_split_form(HOSTILE, HOSTILE_TASK),
+    "family-list tasks": of_system("family-list", SAMPLE, "?show=tasks"),
+    "family-list empty": of_system("family-list", EMPTY),
     "trial-list": of_system("trial-list", PLAIN),
     "trial-list hostile": of_system("trial-list", HOSTILE),
     "trial-list empty": of_system("trial-list", EMPTY),
     "trial-detail": of_judged_trial,
     "trial-detail flagged": of_flagged("trial-detail"),
+    "trial-detail contract": of_first("trial-detail", "trial", Trial, **_DESK_FAIL),
+    "trial-detail hostile contract": of_first(
+        "trial-detail", "trial", Trial, label="0", **_ATTACKED
+    ),
     "flag-list": of_system("flag-list"),
     "flag-list hostile": of_flagged("flag-list"),
     "flag-list empty": of_system("flag-list", EMPTY),
@@ -265,9 +388,8 @@ def is_too_wide(page: Page) -> bool:
 @pytest.mark.parametrize("name", [*PAGES, *NOBODY])
 def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) -> None:
     is_public = name in NOBODY
-    page = open_page(
-        (NOBODY if is_public else PAGES)[name](), who=None if is_public else "engineer"
-    )
+    who = "reviewer" if name.split(maxsplit=1)[0] in REVIEWERS else "engineer"
+    page = open_page((NOBODY if is_public else PAGES)[name](), who=None if is_public else who)
     assert page.locator("h1").count() == 1
     assert page.title().endswith("evalsite")
     walk_by_keyboard(page)

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db.models import QuerySet
 
+from reviews.models import Case, Regrade
 from tests.browser.conftest import Opener, Site
-from tests.browser.evidence import HOSTILE
-from traces.models import Release, Run, Task, Trial, Upload
+from tests.browser.evidence import ATTACK, HOSTILE, HOSTILE_TASK
+from traces.models import (
+    ContractPreview,
+    ContractProposal,
+    ContractVersion,
+    Release,
+    Run,
+    Task,
+    Trial,
+    Upload,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
+
+UNSEEN = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\x1b]")
+# What a form is filled with goes back as it is.
+_SHOWN = """() => {
+  const main = document.querySelector("main").cloneNode(true);
+  main.querySelectorAll("textarea, input, script").forEach((one) => one.remove());
+  return main.textContent;
+}"""
 
 
 def addresses(site: Site) -> list[str]:
@@ -28,23 +47,59 @@ def addresses(site: Site) -> list[str]:
         "runs": Run.objects.filter(release__system=system),
         "releases": Release.objects.filter(system=system),
         "uploads": Upload.objects.filter(system=system),
+        "cases": Case.objects.filter(system=system),
+        "contracts/versions": ContractVersion.objects.filter(task__system=system),
+        "contracts/previews": ContractPreview.objects.filter(system=system),
     }
-    found = ["/", f"{root}/uploads/new/", f"{root}/tasks/?view=table"]
+    found = [
+        *("/", f"{root}/uploads/new/", f"{root}/tasks/?view=table", f"{root}/overview/"),
+        *(f"{root}/production/", f"{root}/cases/?state=all", f"{root}/regrades/"),
+        *(f"{root}/contracts/", f"{root}/contracts/?view=proposals", f"{root}/families/"),
+    ]
+    numbered: dict[str, QuerySet[Any]] = {
+        "contracts/proposals": ContractProposal.objects.filter(system=system),
+        "regrades": Regrade.objects.filter(system=system),
+    }
+    for name, rows in numbered.items():
+        found += [f"{root}/{name}/{row.number}/" for row in rows.order_by("pk")]
+    attacked = Task.objects.get(system=system, task_id=HOSTILE_TASK)
+    found += [
+        f"{root}/contracts/tasks/{attacked.uuid}/",
+        f"{root}/contracts/edit/?task={attacked.uuid}",
+        f"{root}/families/?{urlencode({'family': attacked.family})}",
+    ]
+    for trial in Trial.objects.filter(task=attacked).order_by("pk"):
+        found += [f"{root}/trials/{trial.uuid}/{form}/" for form in ("evidence", "task")]
     for name, rows in of.items():
-        found.append(f"{root}/{name}/")
+        found += [] if "/" in name else [f"{root}/{name}/"]
         found += [f"{root}/{name}/{row.uuid}/" for row in rows.order_by("pk")]
     return found
 
 
-def test_nothing_of_it_runs_on_any_page(site: Site, open_page: Opener) -> None:
-    found = addresses(site)
-    assert len(found) > 50
-    page = open_page("/")
+def reviewers_addresses() -> list[str]:
+    """The forms of the attacked task's trials that only a reviewer opens."""
+    trials = Trial.objects.filter(task__system__slug=HOSTILE, task__task_id=HOSTILE_TASK)
+    return [
+        f"/systems/{HOSTILE}/trials/{trial.uuid}/{form}/"
+        for trial in trials.order_by("pk")
+        for form in ("verdict", "mark")
+    ]
+
+
+@pytest.mark.parametrize("who", ["engineer", "reviewer"])
+def test_nothing_of_it_runs_on_any_page(who: str, site: Site, open_page: Opener) -> None:
+    found = addresses(site) if who == "engineer" else reviewers_addresses()
+    assert len(found) > (100 if who == "engineer" else 7)
+    page = open_page("/", who=who)
     seen = []
     for address in found:
-        page.goto(address)
+        answer = page.goto(address)
+        if answer is None or answer.status != 200:
+            seen.append(f"no page at {address}")
         if page.evaluate("window.__pwn !== undefined"):
             seen.append(f"ran on {address}")
+        if UNSEEN.search(page.evaluate(_SHOWN)):
+            seen.append(f"unseen characters without a mark on {address}")
         if page.evaluate("document.querySelector('main').scrollWidth > innerWidth"):
             seen.append(f"too wide: {address}")
         strange = page.eval_on_selector_all(
@@ -59,6 +114,26 @@ def trial_of(page: Page, task_id: str) -> None:
     """Open the trial of a task."""
     trial = Trial.objects.get(task__system__slug=HOSTILE, task__task_id=task_id)
     page.goto(f"/systems/{HOSTILE}/trials/{trial.uuid}/")
+
+
+@pytest.mark.parametrize("kind", ["trials", "cases", "contracts/tasks", "contracts/proposals"])
+def test_what_people_and_contracts_say_is_shown_as_text(kind: str, open_page: Opener) -> None:
+    trial = Trial.objects.get(task__system__slug=HOSTILE, task__task_id=HOSTILE_TASK, label="0")
+    ends = {
+        "trials": trial.uuid,
+        "cases": Case.objects.get(trial=trial).uuid,
+        "contracts/tasks": trial.task.uuid,
+        "contracts/proposals": 2,
+    }
+    page = open_page(f"/systems/{HOSTILE}/{kind}/{ends[kind]}/")
+    for details in page.locator("main details").all():
+        details.evaluate("(one) => { one.open = true; }")
+    text = page.locator("main").inner_text()
+    head, tail = ATTACK.split("\u202e")
+    assert head in text
+    assert tail in text
+    assert "U+202E" in text
+    assert not UNSEEN.search(page.evaluate(_SHOWN))
 
 
 def test_tags_are_shown_as_the_text_that_they_are(open_page: Opener) -> None:
@@ -79,7 +154,7 @@ def test_unseen_characters_get_marks(open_page: Opener) -> None:
     directions = page.eval_on_selector_all(
         "bdi, mark", "all => all.map((one) => one.textContent).join('')"
     )
-    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x1b]", directions)
+    assert not UNSEEN.search(directions)
 
 
 def test_a_forged_notice_stands_inside_the_transcript(open_page: Opener) -> None:
