@@ -20,8 +20,13 @@ from evalsite.contract_previews import work_out_contract_preview
 from evalsite.refund_desk import contract_texts, drafted_texts, earlier_texts, people_said
 from evalsite.regrading import work_out_regrade
 from reviews.models import Regrade, Verdict
-from reviews.services.contracts import decide_contracts, draft_contracts, propose_contracts
-from reviews.services.person_verdicts import give_verdict
+from reviews.services.contracts import (
+    ContractsError,
+    decide_contracts,
+    draft_contracts,
+    propose_contracts,
+)
+from reviews.services.person_verdicts import VerdictError, give_verdict
 from traces.models import (
     ContractOutcome,
     ContractPreview,
@@ -29,7 +34,6 @@ from traces.models import (
     System,
     Trial,
     User,
-    WorkState,
 )
 
 
@@ -69,11 +73,17 @@ _WAITING: Final = _Stage(
 def load_contracts(
     system: System, *, engineer: User, reviewer: User, progress: Callable[[str], None]
 ) -> None:
-    """Bring the contracts in as far as they are not. `progress` gets a line for each stage that is."""
-    _bring(_FIRST, system, engineer, reviewer, progress)
-    _give_verdicts(system, reviewer, progress)
-    _bring(_MENDED, system, engineer, reviewer, progress)
-    _bring(_WAITING, system, engineer, reviewer, progress)
+    """Bring the contracts in as far as they are not. `progress` gets a line for each stage that is.
+
+    Where the people of the demo have other roles by now, the rest is left out, and a line says so.
+    """
+    try:
+        _bring(_FIRST, system, engineer, reviewer, progress)
+        _give_verdicts(system, reviewer, progress)
+        _bring(_MENDED, system, engineer, reviewer, progress)
+        _bring(_WAITING, system, engineer, reviewer, progress)
+    except (ContractsError, VerdictError) as refusal:
+        progress(f"{system.name}: the rest of the contracts is left out. {refusal}")
 
 
 def _bring(
@@ -83,10 +93,9 @@ def _bring(
     reviewer: User,
     progress: Callable[[str], None],
 ) -> None:
-    proposals = ContractProposal.objects.filter(system=system, created_by=engineer)
-    proposal = proposals.filter(reason=stage.reason).first()
-    work = Regrade.objects.filter(proposal=proposal).first() if proposal else None
-    if proposal and (work.state == WorkState.DONE.value if work else not stage.approval):
+    rows = ContractProposal.objects.select_related("decision", "regrade")
+    proposal = rows.filter(system=system, created_by=engineer, reason=stage.reason).first()
+    if proposal is not None and _is_settled(proposal, stage):
         return
     progress(f"{system.name}: {stage.title}")
     if proposal is None:
@@ -94,6 +103,7 @@ def _bring(
         proposal = propose_contracts(preview, reason=stage.reason, by=engineer, now=timezone.now())
     if not stage.approval:
         return
+    work = Regrade.objects.filter(proposal=proposal).first()
     if work is None:
         decide_contracts(
             proposal,
@@ -104,6 +114,15 @@ def _bring(
         )
         work = Regrade.objects.get(proposal=proposal)
     work_out_regrade(work.pk)
+
+
+def _is_settled(proposal: ContractProposal, stage: _Stage) -> bool:
+    """Whether nothing is left to do: somebody decides, has decided otherwise, or stopped the work."""
+    if not stage.approval:
+        return True
+    if not hasattr(proposal, "decision"):
+        return False
+    return not hasattr(proposal, "regrade") or not proposal.regrade.is_open
 
 
 def _previewed(stage: _Stage, system: System, engineer: User) -> ContractPreview:

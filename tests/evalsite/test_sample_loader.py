@@ -254,3 +254,20 @@ def test_what_people_decided_since_is_left_alone() -> None:
     load_sample(said.append)
 
     assert (said, counts()) == ([], before)
+
+
+@pytest.mark.usefixtures("made_up")
+def test_contracts_are_left_out_where_the_demo_people_have_other_roles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sample_loader, "load_contracts", lambda *args, **more: None)
+        load_sample(lambda _: None)
+    Member.objects.filter(user__username="engineer").update(role="viewer")
+    said: list[str] = []
+
+    load_sample(said.append)
+
+    assert said[-1].startswith("Refund desk (made up): the rest of the contracts is left out. Only")
+    assert not ContractProposal.objects.exists()
+    assert Trial.objects.count() == 164
