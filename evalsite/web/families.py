@@ -17,7 +17,7 @@ from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import counted
 from evalsite.common.shell import Choice, Crumb, Pager
 from evalsite.projections import refresh_figures
-from traces.core.text_marks import clean_text
+from traces.core.text_marks import clean_text, marked_text
 from traces.models import Split, Task, Trial
 from traces.permissions.families import NOT_AN_ENGINEER
 from traces.selectors.families import (
@@ -333,7 +333,7 @@ def change_split(request: SystemRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             name = f"task {task.task_id}" if task else f"family {family}"
-            messages.success(request, moved_words(name, split, len(moved)))
+            messages.success(request, moved_words(marked_text(name), split, len(moved)))
             return redirect(address(at.families, {"show": "tasks" if task else None}))
     return _page(request, _split_form(request, form, family=family, task=task), status=422)
 
@@ -366,6 +366,8 @@ def note_exposure(request: SystemRequest, task: UUID) -> HttpResponse:
         except FamilyError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, f"The exposure of task {found.task_id} is noted.")
+            messages.success(
+                request, f"The exposure of task {marked_text(found.task_id)} is noted."
+            )
             return redirect(at.trial(trial.uuid) if trial else at.families)
     return _page(request, _exposure_form(request, found, trial, form), status=422)

@@ -32,7 +32,7 @@ from reviews.services.person_verdicts import (
     VerdictError,
 )
 from traces.core.records import TrialStatus, VerdictValue
-from traces.core.text_marks import clean_text
+from traces.core.text_marks import clean_text, marked_text
 from traces.models import Trial
 from traces.web import pages
 from traces.web.addresses import Addresses, address
@@ -125,7 +125,7 @@ def verdict_form(request: SystemRequest, trial: UUID) -> HttpResponse:
         except VerdictError as error:
             form.add_error(None, str(error))
         else:
-            name = clean_text(form.cleaned_data["criterion"])
+            name = marked_text(clean_text(form.cleaned_data["criterion"]))
             messages.success(request, f"Your verdict on {name} is kept: {row.value}.")
             return redirect(_back(request, found))
     page = _page(request, found, stored, form)

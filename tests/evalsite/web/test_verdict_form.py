@@ -198,6 +198,7 @@ def test_hostile_names_stay_text(client: Client, cast: Cast) -> None:
 
     assert answer.status_code == 200
     assert "<b>tone</b>" not in answer.content.decode()
+    assert "\u202e" not in str(next(iter(answer.context["messages"])))
     assert Verdict.objects.get(by=cast.reviewer).criterion.name == HOSTILE
 
 
