@@ -120,6 +120,7 @@ def _grade(
     now: datetime,
 ) -> list[GradedTrial]:
     """Grade what is not graded yet. Returns the latest grading of each trial that got one."""
+    versions = {task: version for task, version in versions.items() if version.is_readable}
     if not versions:
         return []
     wanted = _ungraded(system, trial_ids, versions)

@@ -129,6 +129,13 @@ class _Regrading:
     @transaction.atomic
     def _prepare(self) -> None:
         """Run the grader tests again, count what is to do, and make the names of the checks."""
+        for one in self.versions.values():
+            if not one.is_readable:
+                task_id = Task.objects.values_list("task_id", flat=True).get(pk=one.task_pk)
+                raise _UnfitError(
+                    f"The contract of task {task_id} cannot be read by this version of the "
+                    "product; mend it and propose it anew."
+                )
         tests = [test for one in self.versions.values() for test in grader_tests_of(one.contract)]
         if why := unmet_tests_sentence(tests):
             raise _UnfitError(why)
@@ -167,7 +174,7 @@ class _Regrading:
         )
         ingest_locks(self.system, releases.order_by("pk"))
         row = self._row()
-        takeover = _Takeover(row, self.system, task_pk, self.versions.get(task_pk))
+        takeover = _Takeover(row, self.system, task_pk, self.versions[task_pk])
         effect = takeover.run()
         row.n_tasks_done += 1
         row.n_verdicts += takeover.n_verdicts
@@ -214,13 +221,11 @@ class _Takeover:
     regrade: Regrade
     system: System
     task_pk: int
-    version: VersionedContract | None
+    version: VersionedContract
     n_verdicts: int = 0
 
     def run(self) -> TaskEffect:
         task = Task.objects.select_for_update(no_key=True, of=("self",)).get(pk=self.task_pk)
-        if self.version is None:
-            return EffectCounter().effect(task.task_id, note="The task has no contract any more.")
         number = self.version.number
         if why := self._passed_over(task, self.version):
             return EffectCounter().effect(task.task_id, version=number, note=why)

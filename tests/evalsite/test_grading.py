@@ -327,6 +327,27 @@ def test_a_file_cannot_pass_for_the_contract_s_own_checks(cast: Cast) -> None:
     assert (disposition().value, disposition().failed) == ("fail", ["looked"])
 
 
+def test_a_contract_that_is_refused_by_now_decides_nothing(cast: Cast) -> None:
+    """As after an upgrade that reads contracts more strictly."""
+    in_effect(cast, REFUND)
+    ingest(cast.system, [good(0)])
+    refused = approved(cast, REFUND)
+    with connection.cursor() as cursor:
+        cursor.execute("set session_replication_role = replica")
+        ContractVersion.objects.update(text="task: [")
+        cursor.execute("reset session_replication_role")
+
+    ingest(cast.system, [good(1)])
+    rebuild(cast.system, say=lambda _: None)
+    assert [comes_to(n) for n in range(2)] == [("unresolved", ["clarify_contract"])] * 2
+
+    assert work_out_regrade(refused.pk)
+    refused.refresh_from_db()
+    assert (refused.state, refused.failure.split(" by ")[0]) == (
+        "failed", "The contract of task t1 cannot be read",
+    )  # fmt: skip
+
+
 def test_an_export_comes_in_again_as_nothing_new(cast: Cast) -> None:
     in_effect(cast, REFUND)
     ingest(cast.system, [good(0, verdicts=[verdict()])])

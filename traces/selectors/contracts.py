@@ -22,6 +22,7 @@ class VersionedContract:
     number: int
     task_pk: int
     contract: Contract
+    is_readable: bool = True  # False: this version of the product refuses its text
 
     @property
     def key(self) -> str:
@@ -30,7 +31,11 @@ class VersionedContract:
 
 
 def contracts_named(version_ids: Iterable[int]) -> dict[int, VersionedContract]:
-    """Contract versions by id, in one query. A text that was read before is not read again."""
+    """Contract versions by id, in one query. A text that was read before is not read again.
+
+    One that this version of the product refuses requires nothing, so that trials of its task are
+    stored and stay undecided until the contract is mended; nobody grades by it.
+    """
     wanted = sorted(set(version_ids))
     if not wanted:
         return {}
@@ -40,9 +45,40 @@ def contracts_named(version_ids: Iterable[int]) -> dict[int, VersionedContract]:
             [wanted],
         )
         return {
-            pk: VersionedContract(pk, identity, number, task_pk, contract_of_stored(text))
+            pk: _versioned(pk, identity, number, task_pk, text)
             for pk, identity, number, task_pk, text in cursor.fetchall()
         }
+
+
+def _versioned(
+    pk: int, identity: uuid.UUID, number: int, task_pk: int, text: str
+) -> VersionedContract:
+    try:
+        return VersionedContract(pk, identity, number, task_pk, contract_of_stored(text))
+    except ValueError:
+        return VersionedContract(pk, identity, number, task_pk, _NOTHING, is_readable=False)
+
+
+_NOTHING = Contract(
+    task_id="",
+    title="",
+    family="",
+    split=None,
+    input=None,
+    facts={},
+    trial_facts=(),
+    outcome=None,
+    required=(),
+    prohibited=(),
+    budget=(),
+    semantic=(),
+    external=(),
+    evidence=(),
+    variation=(),
+    trials=None,
+    grader_tests=(),
+    digest=b"",
+)
 
 
 def contracts_in_effect(task_ids: Iterable[int]) -> dict[int, VersionedContract]:
