@@ -298,7 +298,7 @@ def _acts(
     )
     grade = CaseAct(
         f"Give a verdict on {criterion}" if criterion else "Give a verdict",
-        address(at.verdict_form(case.trial_uuid), {"criterion": criterion}),
+        address(at.verdict_form(case.trial_uuid), {"criterion": criterion, "case": case.uuid}),
         why_not=grading,
         is_primary=True,
     )
