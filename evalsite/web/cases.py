@@ -16,7 +16,7 @@ from evalsite.common.shell import Crumb, Option, Pager
 from evalsite.web.case_filters import SPLITS, CaseFilters
 from evalsite.web.case_page import case_page
 from evalsite.web.case_reasons import TrialReasons, reasons_of
-from evalsite.web.case_words import age_text, due_of, next_steps, short_action, today_of
+from evalsite.web.case_words import ACTIONS, age_text, due_of, next_steps, short_action, today_of
 from reviews.models import CaseState
 from reviews.selectors.case_history import rerun_asks
 from reviews.selectors.cases import (
@@ -33,7 +33,7 @@ from traces.models import Role
 from traces.selectors.releases import NO_RELEASE
 from traces.web import pages
 from traces.web.addresses import Addresses, address
-from traces.web.pages.cases import CaseListPage, CaseRow
+from traces.web.pages.cases import CaseListPage, CaseRow, NextStep
 from traces.web.rows import STATES, trial_label
 from traces.web.shell import system_shell
 
@@ -138,20 +138,27 @@ def _row(
         ),
         why=why,
         why_detail=detail,
-        steps=next_steps(
-            case.next_actions,
-            reasons.standings if reasons else (),
-            missing=reasons.missing if reasons else (),
-        ),
+        steps=_steps(case, reasons),
         who="you" if is_mine else case.assignee_name or case.worked_by,
         is_role=case.assignee_pk is None,
-        age=age_text(case.opened_at, now),
-        opened_at=case.opened_at,
+        age=age_text(case.closed_at or case.opened_at, now),
+        opened_at=case.closed_at or case.opened_at,
         due=due_of(case.due_on, today_of(now), is_waiting=is_waiting),
         state=None if is_waiting else _state(case),
         is_mine=is_mine,
         n_comments=case.n_comments,
         is_rerun_asked=is_rerun_asked,
+    )
+
+
+def _steps(case: ListedCase, reasons: TrialReasons | None) -> tuple[NextStep, ...]:
+    """What is to do next; of a closed case, what was."""
+    if not case.next_actions:
+        return (NextStep("Was", ACTIONS[case.action].name.lower()),)
+    return next_steps(
+        case.next_actions,
+        reasons.standings if reasons else (),
+        missing=reasons.missing if reasons else (),
     )
 
 

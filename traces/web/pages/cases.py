@@ -43,8 +43,8 @@ class CaseRow:
     steps: tuple[NextStep, ...]  # the first one is shown bold
     who: str  # "you", a name, or the role
     is_role: bool  # nobody has it
-    age: str  # "2 h"
-    opened_at: datetime
+    age: str  # "2 h": since it opened or, where it waits no longer, since it closed
+    opened_at: datetime  # or closed
     due: CaseDue | None
     state: Badge | None  # of a case that does not wait
     is_mine: bool = False
