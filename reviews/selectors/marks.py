@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from uuid import UUID
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import connection
 
