@@ -201,11 +201,6 @@ class ProposalRow:
         """Whether it waits for a decision."""
         return self.outcome is None
 
-    @property
-    def is_in_effect(self) -> bool:
-        """Whether it was approved and all of its tasks are decided by it."""
-        return self.regrade_state is WorkState.DONE
-
 
 @dataclass(frozen=True, slots=True)
 class ProposalPage:

@@ -106,13 +106,6 @@ def _sources(texts: str | Iterable[str | ContractSource]) -> list[ContractSource
     ]
 
 
-def preview_again(
-    texts: Mapping[str, str], system: System, *, by: User, now: datetime
-) -> ContractPreview:
-    """The same contracts on what is in effect now, as a preview of its own."""
-    return draft_contracts(system, list(texts.values()), by=by, now=now)
-
-
 @transaction.atomic
 def propose_contracts(
     preview: ContractPreview, *, reason: str, by: User, now: datetime
