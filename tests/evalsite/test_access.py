@@ -49,6 +49,7 @@ PUBLIC = {
     "csp-report",
     "api-schema",
     "api-docs",
+    "contract-schema",
 }
 RULE = re.compile(
     r"public|signed-in|system:(read|flag|contribute|approve|recompute|work|review|own)"
