@@ -101,7 +101,7 @@ def test_a_contract_is_mended_previewed_proposed_approved_and_decides(
     expect(page.locator("#requirements .wrong-fields")).to_contain_text("/orders/A-1/status")
     page.goto(trials["0"])
     expect(page.locator("#disposition header .tag")).to_have_text("unresolved")
-    expect(page.locator("#disposition")).to_contain_text("repair evidence")
+    expect(page.locator("#disposition")).to_contain_text("Repair evidence final state")
     task = Task.objects.get(system__slug=CONTRACTS, task_id="cancel")
     page.goto(reverse("contract-detail", kwargs={"slug": CONTRACTS, "task": task.uuid}))
     expect(page.locator("h1")).to_contain_text("Cancel an order")
