@@ -278,7 +278,7 @@ class _Takeover:
         }
         newest = SplitChange.objects.filter(**moved).order_by("-pk").first()
         if newest is not None and newest.new == new:
-            return  # another task of the family, or the approval, moved it there
+            return  # another task of the family moved it there
         SplitChange.objects.create(
             **moved,
             old=old,

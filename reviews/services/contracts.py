@@ -42,7 +42,6 @@ from traces.models import (
     ContractPreview,
     ContractProposal,
     ContractVersion,
-    SplitChange,
     System,
     Task,
     TaskVersion,
@@ -217,16 +216,13 @@ def decide_contracts(
     match outcome:
         case ContractOutcome.APPROVED:
             _refuse(approval_refusal(proposal, by), system, by)
-            versions = list(_versions_of(proposal))
-            _refuse(unfit_sentence(versions), system, by)
+            _refuse(unfit_sentence(_versions_of(proposal)), system, by)
         case ContractOutcome.REJECTED:
             _refuse(decision_refusal(proposal, by), system, by)
-            versions = []
         case ContractOutcome.WITHDRAWN:
             raise ValueError("contracts are withdrawn by `withdraw_contracts`")
     decision = _decide(proposal, outcome, reason, by, now)
     if outcome is ContractOutcome.APPROVED:
-        _take_over_facts(proposal, versions, by=by, now=now)
         start_takeover(proposal, by=by, now=now)
     _note(f"contracts {outcome}", system, by, proposal=proposal.number)
     return decision
@@ -253,50 +249,6 @@ def _unmet(contracts: Iterable[Contract]) -> str:
 def _versions_of(proposal: ContractProposal) -> Iterable[ContractVersion]:
     rows = ContractVersion.objects.select_related("task").filter(proposal=proposal)
     return rows.order_by("task__sort_key", "pk")
-
-
-def _take_over_facts(
-    proposal: ContractProposal, versions: Iterable[ContractVersion], *, by: User, now: datetime
-) -> None:
-    """What approved contracts say of their tasks beside requirements: title, family and split."""
-    moved: dict[tuple[str, str], set[str]] = {}
-    for version in versions:
-        contract, task = contract_of_text(version.text), version.task
-        assert contract is not None
-        old, task.split = task.split, contract.split or task.split
-        task.title = contract.title[:500] or task.title
-        task.family = contract.family[:200] or task.family
-        task.save(update_fields=["title", "family", "split"])
-        if old != task.split:
-            moved.setdefault((task.family, task.split), set()).add(old)
-            if not task.family:
-                _note_split(proposal, old, task.split, task=task, by=by, now=now)
-    for (family, split), olds in moved.items():
-        if family:
-            old = olds.pop() if len(olds) == 1 else ""
-            _note_split(proposal, old, split, family=family, by=by, now=now)
-
-
-def _note_split(
-    proposal: ContractProposal,
-    old: str,
-    new: str,
-    *,
-    by: User,
-    now: datetime,
-    family: str = "",
-    task: Task | None = None,
-) -> None:
-    SplitChange.objects.create(
-        system_id=proposal.system_id,
-        family=family,
-        task=task,
-        old=old,
-        new=new,
-        reason=f"Proposal {proposal.number} of contracts: {proposal.reason}",
-        by=by,
-        changed_at=now,
-    )
 
 
 @transaction.atomic

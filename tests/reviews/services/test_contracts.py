@@ -216,33 +216,10 @@ def test_a_draft_may_move_a_whole_family(filled: Cast) -> None:
     ]
 
 
-def test_an_approval_moves_the_family_and_notes_it(filled: Cast) -> None:
-    Task.objects.update(family="refunds", split="held_out")
-    approved(
-        filled,
-        text_of("t1", rest="split: regression\ntitle: A title\n"),
-        text_of("t2", rest="split: regression\n"),
-    )
-    assert list(Task.objects.order_by("pk").values_list("title", "family", "split")) == [
-        ("A title", "refunds", "regression"),
-        ("", "refunds", "regression"),
-    ]
-    (change,) = SplitChange.objects.all()
-    assert (change.family, change.task, change.old, change.new, change.by) == (
-        "refunds",
-        None,
-        "held_out",
-        "regression",
-        filled.reviewer,
-    )
-
-
-def test_a_task_without_family_moves_alone(filled: Cast) -> None:
-    approved(filled, text_of("t1", rest="split: tuning\n"))
-    (change,) = SplitChange.objects.all()
-    assert change.task is not None
-    assert (change.task.task_id, change.family, change.old, change.new) == ("t1", "", "", "tuning")
-    assert change.reason == "Proposal 1 of contracts: It is so."
+def test_an_approval_alone_moves_no_task(filled: Cast) -> None:
+    approved(filled, text_of("t1", rest="split: tuning\ntitle: A title\n"))
+    assert set(Task.objects.values_list("title", "split")) == {("", "")}
+    assert not SplitChange.objects.exists()
 
 
 # Proposals
