@@ -261,6 +261,7 @@ def said(page: Any) -> dict[str, list[tuple[str, str]]]:
 
 def test_the_page_of_a_task_says_its_contract_in_words(client: Client, filled: Cast) -> None:
     in_effect(filled, WHOLE)
+    Task.objects.filter(task_id="t1").update(title="Refund")
     page = visit(client, filled.viewer, detail(filled))
     assert (page.heading, page.badge.label) == ("Refund", "in effect")
     assert page.sentence.startswith("Version 1 decides the trials of this task.")
