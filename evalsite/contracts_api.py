@@ -64,7 +64,7 @@ class YamlParser(BaseParser):
         return {_BYTES: stream.read(MOST_TEXT_BYTES + 1)}
 
 
-class FindingSerializer(serializers.Serializer[Any]):
+class ContractFindingSerializer(serializers.Serializer[Any]):
     """Something wrong in a contract text. Line and column count from 1; 0 where none is named."""
 
     code = serializers.CharField()
@@ -90,7 +90,7 @@ class RefusedContractsSerializer(serializers.Serializer[None]):
 
     code = serializers.CharField()
     detail = serializers.CharField()
-    findings = FindingSerializer(many=True, required=False)
+    findings = ContractFindingSerializer(many=True, required=False)
 
 
 class ReasonSerializer(serializers.Serializer[None]):
@@ -131,7 +131,7 @@ def _refused_text(findings: tuple[DraftFinding, ...]) -> Response:
         {
             "code": "bad-contract",
             "detail": f"{findings[0].place}: {findings[0].sentence}".removeprefix(": "),
-            "findings": FindingSerializer(findings, many=True).data,
+            "findings": ContractFindingSerializer(findings, many=True).data,
         },
         status=status.HTTP_400_BAD_REQUEST,
     )
