@@ -45,9 +45,12 @@ def preview_effect(
     """What drafts would do. `tasks` gives the address of each task that exists."""
     changed = [task for task in result.tasks if task.n_changed]
     return pages.ContractEffect(
+        heading="Dispositions that it was to change"
+        if is_past
+        else "Dispositions that would change",
         headline=effect_headline(result, is_past=is_past),
         words=_words(result),
-        is_past=is_past,
+        nothing="Every stored trial keeps its disposition.",
         moves=tuple(_moves(each for task in result.tasks for each in task.transitions)),
         tasks=tuple(_task_row(task, tasks, at) for task in changed[:LISTED_TASKS]),
         n_more_tasks=max(0, len(changed) - LISTED_TASKS),
@@ -62,12 +65,13 @@ def regrade_effect(
     changed = [task for task in result.tasks if task.n_changed]
     n, trials = result.n_changed, counted(result.n_trials, "trial")
     return pages.ContractEffect(
+        heading="Dispositions that changed",
         headline=f"{n:,} of {trials} came out otherwise" if n else "No disposition changed",
         words=f"{trials.capitalize()} of {counted(len(result.tasks), 'task')} decided anew, all "
         "releases together. No trial was run again.",
-        is_past=True,
+        nothing="Every stored trial kept its disposition.",
         moves=tuple(_moves(each for task in result.tasks for each in task.transitions)),
-        tasks=tuple(_task_row(task, tasks, at) for task in changed[:LISTED_TASKS]),
+        tasks=tuple(_task_row(task, tasks, at, verb="changed") for task in changed[:LISTED_TASKS]),
         n_more_tasks=max(0, len(changed) - LISTED_TASKS),
         warnings=tuple(f"Task {task.task_id}: {task.note}" for task in result.tasks if task.note),
     )
@@ -100,12 +104,12 @@ def _moves(transitions: Iterable[Transition]) -> Iterator[pages.Move]:
 
 
 def _task_row(
-    task: TaskEffect, tasks: Mapping[str, UUID], at: Addresses
+    task: TaskEffect, tasks: Mapping[str, UUID], at: Addresses, *, verb: str = "change"
 ) -> pages.ContractEffectRow:
     identity = tasks.get(task.task_id)
     return pages.ContractEffectRow(
         task=pages.Link(task.task_id, at.contract_of(identity) if identity else ""),
-        counts=f"{task.n_changed:,} of {counted(task.n_trials, 'trial')} change",
+        counts=f"{task.n_changed:,} of {counted(task.n_trials, 'trial')} {verb}",
         moves=tuple(_detailed_moves(task, at)),
         newly_failing=", ".join(
             f"{each.criterion} ({each.n_trials:,})" for each in task.newly_failing

@@ -303,6 +303,7 @@ def test_what_was_to_change_stands_there_after_the_decision(client: Client, fill
     proposal = approved(filled)
     ContractPreview.objects.filter(proposed_as=proposal).update(result=preview_document(EFFECT))
     page = visit(client, filled.viewer, proposal_url(filled.system))
+    assert page.effect.heading == "Dispositions that it was to change"
     assert page.effect.headline == "4 of 15 trials were to be decided otherwise"
     none = PreviewResult((TaskEffect("t1", None, 5, (), ()),), (), ())
     ContractPreview.objects.filter(proposed_as=proposal).update(result=preview_document(none))

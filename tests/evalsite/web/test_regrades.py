@@ -67,7 +67,9 @@ def test_page_says_what_changed_and_names_the_trials(client: Client, cast: Cast)
 
     assert page.badge.label == "done"
     assert page.work is None
+    assert page.effect.heading == "Dispositions that changed"
     assert page.effect.headline == "2 of 2 trials came out otherwise"
+    assert page.effect.tasks[0].counts == "2 of 2 trials changed"
     (move,) = page.effect.tasks[0].moves
     assert (move.before.label, move.after.label, move.n_trials) == ("pass", "fail", 2)
     assert {example.href for example in move.examples} == {
@@ -82,6 +84,7 @@ def test_second_regrade_under_the_same_contract_changes_nothing(client: Client, 
 
     page = visit(client, cast.viewer, f"{list_of(cast)}{again.number}/")
     assert page.effect.headline == "No disposition changed"
+    assert page.effect.nothing == "Every stored trial kept its disposition."
     assert ("Verdicts added", "0") in [(fact.name, fact.value) for fact in page.facts]
 
 

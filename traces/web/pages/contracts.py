@@ -315,9 +315,10 @@ class ContractEffectRow:
 class ContractEffect:
     """What contracts do to the stored trials."""
 
+    heading: str
     headline: str
     words: str
-    is_past: bool
+    nothing: str  # said where no disposition changes
     moves: tuple[Move, ...]
     tasks: tuple[ContractEffectRow, ...]
     n_more_tasks: int
