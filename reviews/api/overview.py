@@ -55,7 +55,6 @@ def overview_document(found: SystemOverview) -> dict[str, Any]:
         **_slice(figures, has_rules=found.has_rules),
         "gap": _number(figures.gap) if found.has_rules else None,
         "n_outcome_by_breaking_a_rule": figures.n_only_outcome,
-        "failed_by_class": _classes(figures),
         "cost_usd": {
             "all": _spread(found.measures.cost),
             "rule_clean": _spread(found.measures.clean_cost),
@@ -111,6 +110,7 @@ def _slice(each: Slice, *, has_rules: bool) -> dict[str, Any]:
             "outcome": _hat(each.outcome_hat),
             "rule_clean": _hat(each.clean_hat) if has_rules else None,
         },
+        "failed_by_class": _classes(each),
         "n_unresolved": each.n_unresolved,
         "n_harness_errors": each.n_error,
         "n_missing": each.n_missing,

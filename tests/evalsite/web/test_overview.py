@@ -203,6 +203,8 @@ def test_two_releases_are_drawn_and_compared(client: Client, refunds: Cast) -> N
     row = texts(change.measures)[0]
     assert row[:7] == ["Outcome", "1", "100.0%", "0.0%", "−100.0 points", "1", "0"]
     assert page.splits.rows[0][0].text == "no split"
+    failures = [(cell.text, cell.note) for cell in page.families.rows[1][6:9]]
+    assert failures == [("5", "of 5"), ("5", "of 5"), ("0", "of 5")]
     text = client.get(f"{root(refunds.system)}overview/").content.decode()
     assert "<img src=x" not in text
 
