@@ -201,19 +201,40 @@ def _lacking(wanted: Mapping[str, Any], trial_ids: list[int]) -> dict[int, tuple
 def _keep_fixtures(latest: Sequence[GradedTrial]) -> set[int]:
     """Keep how trials started, under the contracts in effect.
 
-    Returns the other trials of their groups where these are the first to start otherwise.
+    Returns the other trials of their groups where these are the first to start otherwise, and
+    those that started otherwise than a trial which added evidence has taken out of their group.
     """
+    graded = [one.trial_id for one in latest]
+    if not graded:
+        return set()
     starts = {
         one.trial_id: one.grading.fixture for one in latest if one.grading.fixture is not None
     }
-    if not starts:
-        return set()
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM traces_trialfixture WHERE trial_id = ANY(%s)", [list(starts)])
-        _write_fixtures(starts)
-        cursor.execute(_PEERS, {"trials": list(starts)})
-        return {row[0] for row in cursor.fetchall()}
+        cursor.execute(
+            "DELETE FROM traces_trialfixture WHERE trial_id = ANY(%s)"
+            " RETURNING task_id, task_version_id, facts, state",
+            [graded],
+        )
+        left = cursor.fetchall()
+        peers: set[int] = set()
+        if starts:
+            _write_fixtures(starts)
+            cursor.execute(_PEERS, {"trials": list(starts)})
+            peers |= {row[0] for row in cursor.fetchall()}
+        if left:
+            cursor.execute(_LEFT_BEHIND, [*map(list, zip(*left, strict=True)), graded])
+            peers |= {row[0] for row in cursor.fetchall()}
+    return peers
 
+
+# Trials of the groups that some trials were in, which started otherwise than these.
+_LEFT_BEHIND = """
+SELECT f.trial_id FROM traces_trialfixture f
+JOIN unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::uuid[])
+    AS g(task_id, task_version_id, facts, state) USING (task_id, task_version_id, facts)
+WHERE f.state <> g.state AND f.trial_id <> ALL(%s)
+"""
 
 # Trials beside those given that had one initial state in their group, where the group has two now.
 _PEERS = """

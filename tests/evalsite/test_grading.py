@@ -237,6 +237,36 @@ def test_trials_of_a_task_start_alike_whatever_their_order(cast: Cast, seed: int
     }
 
 
+@pytest.mark.parametrize(
+    ("facts", "added", "end"),
+    [
+        ({"customer": "C-1"}, {"order": "A-9"}, ("unresolved", ["fix_fixture"])),
+        ({"customer": "C-1"}, {"order": "A-1"}, ("unresolved", ["fix_fixture"])),
+        ({}, {"customer": "C-2"}, ("pass", [])),
+    ],
+    ids=["contradicts", "stays", "joins-another"],
+)
+def test_added_facts_take_a_trial_out_of_those_that_start_alike(
+    cast: Cast, facts: dict[str, Any], added: dict[str, Any], end: tuple[str, list[str]]
+) -> None:
+    other = {"initial_state": {"refunds": [], "note": 1}, "final_state": {**AFTER, "note": 1}}
+    records = [good(0, facts=facts), good(1, facts=facts, **other), good(2, facts=facts)]
+    ingest(cast.system, records)
+    in_effect(cast, REFUND)
+    assert all("fix_fixture" in comes_to(label)[1] for label in range(3))
+    add_evidence_to(
+        Trial.objects.get(label="1"), Addition(facts=added), source="api", reason="lost",
+        by=cast.engineer, now=NOW,
+    )  # fmt: skip
+
+    assert comes_to(1) == end
+    stays = added == {"order": "A-1"}
+    assert [("fix_fixture" in comes_to(label)[1]) for label in (0, 2)] == [stays, stays]
+    found = everything()
+    rebuild(cast.system, say=lambda _: None)
+    assert everything() == found
+
+
 def test_grading_again_adds_nothing(cast: Cast) -> None:
     in_effect(cast, REFUND)
     ingest(cast.system, [good(0), good(1)])
