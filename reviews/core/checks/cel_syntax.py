@@ -144,7 +144,7 @@ class Syntax:
 
     node: Node
     names: frozenset[str]  # the roots that it uses
-    patterns: tuple[tuple[str, int], ...]  # as written, with their columns
+    patterns: tuple[tuple[str, int], ...]  # with their columns
     n_tokens: int
 
 
@@ -400,7 +400,8 @@ class _Reader:
         texts = ", ".join(part.text for part in given)
         if name == "matches":
             self._check_pattern(given, token)
-        elif name in _TESTS:
+            return self._made(f"matches_({node.text}, {texts})", Says.TRUTH, node, *given)
+        if name in _TESTS:
             _check_number(given, 1, token)
         elif name == "size":
             _check_number(given, 0, token)
@@ -431,7 +432,7 @@ class _Reader:
             _refuse(f"The pattern is too long (max {MOST_PATTERN_CHARS} characters)", token.column)
         if _pattern_size(pattern) > MOST_PATTERN_SIZE:
             _refuse("The pattern is too large: it repeats too much", token.column)
-        self.patterns.append((literal, token.column))
+        self.patterns.append((pattern, token.column))
 
     def _macro(self, range_: Node, token: _Token) -> Node:
         name = token.text

@@ -17,7 +17,12 @@ from types import ModuleType
 from typing import Any, Final, assert_never
 
 from reviews.core.checks.cel_syntax import Form, Node, Syntax, SyntaxProblem, syntax_of
-from reviews.core.checks.strict_functions import STRICT_FUNCTIONS, UNKNOWN, held_number
+from reviews.core.checks.strict_functions import (
+    STRICT_FUNCTIONS,
+    UNKNOWN,
+    held_number,
+    search_of,
+)
 from traces.core.values import Json
 
 WHEN_NAMES: Final = frozenset(("facts",))
@@ -32,8 +37,6 @@ DEEPEST: Final = 100  # a value below is not looked at
 
 TOO_LARGE: Final = "What the condition looks at is too large to evaluate."
 _CHARS_A_STEP: Final = 1_000
-_REMEMBERED_CHARS: Final = 300
-_ONLY_TEXT: Final = frozenset(("text",))
 _VALUES_A_STEP: Final = 10
 _NOT_A_TRUTH: Final = "a value is neither true nor false"
 _NO_VALUE: Final = "a value is missing, null or of another type"
@@ -231,21 +234,6 @@ def expression_problem(text: str, names: Collection[str]) -> str:
 def evaluate(expression: Expression, bindings: Bindings) -> Truth:
     """What a condition says of some values. Never raises."""
     syntax = expression.syntax
-    if syntax.patterns and syntax.names == _ONLY_TEXT:
-        text = bindings.values.get("text")
-        if isinstance(text, str) and len(text) <= _REMEMBERED_CHARS:
-            return _of_text(expression, text)
-    return _evaluated(expression, bindings)
-
-
-@lru_cache(maxsize=8192)
-def _of_text(expression: Expression, text: str) -> Truth:
-    # The library compiles a pattern each time, and trials of a task say much the same.
-    return _evaluated(expression, Bindings({"text": text}))
-
-
-def _evaluated(expression: Expression, bindings: Bindings) -> Truth:
-    syntax = expression.syntax
     try:
         context = bindings.context(syntax.names, expression.functions)
         if bindings.work(syntax) > MOST_WORK:
@@ -394,9 +382,9 @@ def _string_value(literal: str) -> str | None:
 
 
 def _check_patterns(syntax: Syntax) -> None:
-    for literal, column in syntax.patterns:
+    for pattern, column in syntax.patterns:
         try:
-            _cel().compile(f'"".matches({literal})').execute({})
-        except RuntimeError:
+            search_of(pattern)
+        except ValueError:
             sentence = f"The pattern is no regular expression, or too large (column {column})."
             raise ExpressionError(sentence) from None

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Context, Decimal
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from traces.core.canonical import decimal_of, equal, number_text
 from traces.core.values import Json
@@ -152,6 +154,26 @@ def _size(value: Any) -> int:
     raise _UnknownError
 
 
+@lru_cache(maxsize=1024)
+def search_of(pattern: str) -> Callable[[str], bool]:
+    """Whether a text holds a pattern. Raises ValueError where it is none, or too large.
+
+    The engine is the one inside the library, Rust's, which takes time in proportion to the text.
+    The library compiles a pattern for each text, which costs a hundred times the search.
+    """
+    schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex", strict=True)
+    try:
+        return SchemaValidator(schema).isinstance_python
+    except SchemaError:
+        raise ValueError(pattern) from None
+
+
+def _matches(value: Any, pattern: str) -> bool:
+    if not isinstance(value, str):
+        raise _UnknownError
+    return search_of(pattern)(value)
+
+
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
@@ -228,6 +250,7 @@ STRICT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "gt_": _strict(lambda left, right: _order(left, right) > 0),
     "ge_": _strict(lambda left, right: _order(left, right) >= 0),
     "size_": _strict(_size),
+    "matches_": _strict(_matches),
     "string_": _strict(_text),
     "add_": _strict(lambda left, right: _sum(left, right, 1)),
     "sub_": _strict(lambda left, right: _sum(left, right, -1)),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import cel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -267,6 +268,9 @@ TRUTHS: list[tuple[str, dict[str, Any], str]] = [
     ('text.matches("^(a|aa)+$")', {"text": "a" * 100_000 + "!"}, "false"),
     ('text.matches("a")', {"text": None}, "unknown"),
     ('text.matches("a")', {"text": "\ud800"}, "unknown"),
+    ('args.n.matches("1")', {"args": {"n": 10}}, "unknown"),
+    ('args.n.matches("1")', {"args": {"n": 10**30}}, "unknown"),
+    ('args.n.matches("1") || step == 1', {"args": {"n": 10}, "step": 1}, "true"),
 ]
 
 
@@ -277,6 +281,30 @@ def test_a_condition_is_true_false_or_unknown(
     text: str, values: dict[str, Any], wanted: str
 ) -> None:
     assert truth(text, values) == wanted
+
+
+PATTERNS = (
+    r"(?i)\\b(yes|confirm)\\b",
+    r"^straße$",
+    r"(?i)STRASSE|\\pL{3}",
+    r"(?m)^b",
+    r"(?s)a.b",
+    r"[[:alpha:]&&[^a-k]]+\\d",
+    r"(?x) a  b # both",
+    r"\\Aab\\z",
+    r"(?-u:\\w)\\W",
+    "",
+)
+TEXTS = ("", "ab", "a\nb", "Yes.", "yesterday", "straße", "STRAẞE", "\u212a", "z٣", "é\n", "é1 b")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=[str(n) for n in range(len(PATTERNS))])
+def test_a_pattern_finds_what_the_library_finds(pattern: str) -> None:
+    text = f'text.matches("{pattern}")'
+    program = cel.compile(text)
+    assert [truth(text, {"text": each}) for each in TEXTS] == [
+        str(program.execute({"text": each})).lower() for each in TEXTS
+    ]
 
 
 PROBLEMS: list[tuple[str, str]] = [
