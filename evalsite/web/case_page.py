@@ -93,7 +93,9 @@ def case_page(
         sub=_sub(case),
         trial_url=at.trial(case.trial_uuid),
         step_url=_step_url(shown),
-        task_url=at.task_from(case.trial_uuid),
+        task_url=at.task_from(case.trial_uuid)
+        if access.may(Act.CONTRIBUTE) and case.disposition != Disposition.PASS
+        else "",
         previous_url=f"{at.case(before)}{query}" if before else "",
         next_url=f"{at.case(after)}{query}" if after else "",
         is_open=is_open,

@@ -560,7 +560,9 @@ def _classes(view: _View) -> tuple[Figure, ...]:
             figures.failed_constraint,
             "constraint",
             "A required action left out, something prohibited, or a budget overrun.",
-        ),
+        )
+        if view.found.has_rules
+        else Figure("Constraint violations", "none", detail="no rule is checked"),
         failed(
             "Semantic failures",
             figures.failed_semantic,

@@ -49,7 +49,7 @@ def change_part(found: SystemOverview, at: Addresses, *, k: int) -> OverviewChan
             previous.label, address(at.release(release.uuid), {"against": previous.uuid})
         ),
         sentence=_sentence(change),
-        figures=_figures(change, k),
+        figures=_figures(change, k, has_rules=found.has_rules),
         measures=_measures(found, change),
         families=_families(change),
         to_fail=tasks(passing.to_fail),
@@ -87,7 +87,7 @@ def _sentence(change: ReleaseChange) -> str:
     return f"{fail}, {to_pass:,} to pass, {over}."
 
 
-def _figures(change: ReleaseChange, k: int) -> tuple[Figure, ...]:
+def _figures(change: ReleaseChange, k: int, *, has_rules: bool) -> tuple[Figure, ...]:
     then, now = change.then, change.now
 
     def classes(label: str, before: int, after: int) -> Figure:
@@ -100,12 +100,14 @@ def _figures(change: ReleaseChange, k: int) -> tuple[Figure, ...]:
 
     return (
         classes("Outcome failures", then.failed_outcome, now.failed_outcome),
-        classes("Constraint violations", then.failed_constraint, now.failed_constraint),
+        classes("Constraint violations", then.failed_constraint, now.failed_constraint)
+        if has_rules
+        else Figure("Constraint violations", "none", detail="no rule is checked"),
         classes("Semantic failures", then.failed_semantic, now.failed_semantic),
         Figure(
-            f"pass^{k}, rule-clean",
-            rate_words(now.clean_hat.value),
-            detail=f"{rate_words(then.clean_hat.value)} before",
+            f"pass^{k}, {'rule-clean' if has_rules else 'outcome'}",
+            rate_words((now.clean_hat if has_rules else now.outcome_hat).value),
+            detail=f"{rate_words((then.clean_hat if has_rules else then.outcome_hat).value)} before",
         ),
     )
 

@@ -236,9 +236,13 @@ def requirements_table(
 def _requirement_row(each: RequirementFigures, links: TrialLinks) -> tuple[Cell, ...]:
     counts = each.counts
     note = f"in {counted(each.n_tasks, 'task')}"
+    if not each.is_mandatory:
+        note = f"preference, {note}"
+    elif each.n_preferring:
+        note = f"{note}, a preference in {each.n_preferring:,} of them"
     rate = Fraction(counts.failed, counts.graded) if counts.graded else None
     return (
-        Cell(each.criterion, note=note if each.is_mandatory else f"preference, {note}"),
+        Cell(each.criterion, note=note),
         Cell(each.kind or NOTHING),
         count_cell(counts.failed, links.to(failed=each.criterion), state="fail"),
         count_cell(counts.graded),

@@ -49,7 +49,7 @@ class ContractRow:
     title: str
     family: str
     split: str
-    n_trials: int
+    n_trials: int  # slots of all releases
     version: UUID | None  # in effect
     number: int | None
     waiting: int | None  # the number of a proposal that is undecided, or approved and unfinished
@@ -139,7 +139,7 @@ def contract_page(
     sign, way = ("<", "DESC") if backward else (">", "ASC")
     query = f"""
     SELECT t.id, t.uuid, t.task_id, t.title, t.family, t.split,
-           coalesce((SELECT f.n_run FROM traces_taskfigures f
+           coalesce((SELECT f.n_run + f.n_left_out FROM traces_taskfigures f
                      WHERE f.task_id = t.id AND f.release_id IS NULL), 0),
            c.uuid, c.number, w.number, coalesce(w.approved, false)
     {_TASKS} AND {_STATES[chosen.state]}

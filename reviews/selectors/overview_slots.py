@@ -31,7 +31,8 @@ class RequirementFigures:
     kind: str  # outcome | constraint | semantic; "" where nobody says
     counts: Counts
     n_tasks: int
-    is_mandatory: bool
+    is_mandatory: bool  # in one task at least
+    n_preferring: int = 0  # tasks in which it is a preference
 
     @property
     def sort_key(self) -> tuple[int, int, str]:
@@ -234,6 +235,7 @@ def requirement_figures(scope: Scope) -> RequirementsFolded:
     counts: dict[str, Counts] = {}
     in_tasks: dict[str, set[int]] = {}
     kinds: dict[str, tuple[str, bool]] = {}
+    preferring: dict[str, set[int]] = {}
     examples: dict[str, int] = {}
     actions: Counter[str] = Counter()
     with connection.cursor() as cursor:
@@ -257,7 +259,11 @@ def requirement_figures(scope: Scope) -> RequirementsFolded:
                 counts[criterion] = counts.get(criterion, Counts(0, 0, 0)) + result
                 in_tasks.setdefault(criterion, set()).add(task)
                 if criterion in known:
-                    kinds.setdefault(criterion, known[criterion])
+                    kind, is_mandatory = known[criterion]
+                    was_mandatory = kinds.get(criterion, (kind, False))[1]
+                    kinds[criterion] = (kind, is_mandatory or was_mandatory)
+                    if not is_mandatory:
+                        preferring.setdefault(criterion, set()).add(task)
                 else:
                     examples.setdefault(criterion, example)
     kinds = {**_imported_kinds({examples[c] for c in examples if c not in kinds}), **kinds}
@@ -268,6 +274,7 @@ def requirement_figures(scope: Scope) -> RequirementsFolded:
             each,
             len(in_tasks[criterion]),
             kinds.get(criterion, ("", True))[1],
+            len(preferring.get(criterion, ())),
         )
         for criterion, each in counts.items()
     )

@@ -254,8 +254,11 @@ def test_acts_that_one_may_not_do_say_why(client: Client, cast: Cast) -> None:
     page = visit(client, cast.reviewer, case_path(case_of()))
     assert page.steps[0].acts[0].why_not.startswith("Only an engineer of this system adds")
     assert not page.take_button
+    assert page.task_url == ""
     page = visit(client, cast.viewer, case_path(case_of()))
     assert page.work_why_not == NOT_A_WORKER
+    assert page.task_url == ""
+    assert "Make a task of it" not in client.get(case_path(case_of())).content.decode()
 
 
 def test_who_brought_the_evidence_sees_why_they_do_not_grade_it(client: Client, cast: Cast) -> None:

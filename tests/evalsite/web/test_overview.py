@@ -138,7 +138,42 @@ def test_without_rules_nobody_can_tell_what_is_rule_clean(client: Client, cast: 
     assert page.numbers[2].value == "none"
     assert page.safety.rows == ()
     assert page.safety.empty.startswith("Cannot tell")
+    assert [(each.label, each.value, each.detail) for each in page.classes[:2]] == [
+        ("Outcome failures", "0", "of 5 graded"),
+        ("Constraint violations", "none", "no rule is checked"),
+    ]
     assert "Write contracts" in client.get(f"{root(cast.system)}overview/").content.decode()
+
+
+def test_without_rules_the_change_is_told_by_the_outcome(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [record("t1", 0)], release="1.0")
+    ingest(cast.system, [record("t1", 0, verdicts=[verdict("fail")])], release="2.0")
+    figures = overview(client, cast).change.figures
+    assert [(each.label, each.value, each.detail) for each in figures] == [
+        ("Outcome failures", "1", "of 1; 0 of 1 before"),
+        ("Constraint violations", "none", "no rule is checked"),
+        ("Semantic failures", "0", "of 1; 0 of 1 before"),
+        ("pass^1, outcome", "0.0%", "100.0% before"),
+    ]
+
+
+def test_a_requirement_that_some_tasks_only_prefer_says_in_how_many(
+    client: Client, cast: Cast
+) -> None:
+    ingest(cast.system, [record(task, 0) for task in ("t1", "t2", "t3")])
+    for task, mandatory in (("t1", "false"), ("t2", "true"), ("t3", "false")):
+        put_contract(
+            cast.system,
+            f"task: {task}\nrequired: [{{id: look, call: get_order}}]\nbudget: {{tool_calls: {{max: 9, mandatory: {mandatory}}},"
+            " seconds: {max: 60, mandatory: false}}\n",
+            by=cast.engineer,
+        )
+        decide(cast.system, task, 0, passed=["budget.tool_calls", "budget.seconds"])
+    page = overview(client, cast)
+    notes = {row[0].text: row[0].note for row in (*page.requirements.rows, *page.requirements.more)}
+    assert notes["budget.tool_calls"] == "in 3 tasks, a preference in 2 of them"
+    assert notes["budget.seconds"] == "preference, in 3 tasks"
+    assert page.numbers[1].value != "none"
 
 
 def test_constraint_criteria_from_files_are_rules(client: Client, cast: Cast) -> None:

@@ -164,7 +164,7 @@ class CasePage:
     sub: tuple[str, ...]
     trial_url: str
     step_url: str  # the trial at its deciding step; "" when none is known
-    task_url: str  # the form that makes a task of the trial
+    task_url: str  # the form that makes a task of the trial; "" where this person may not
     previous_url: str
     next_url: str
     is_open: bool
