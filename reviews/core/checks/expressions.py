@@ -134,17 +134,19 @@ class Bindings:
         sizes = [self._sizes[name] for name in syntax.names if name in self._sizes]
         if any(size.is_too_large for size in sizes):
             raise _TooLargeError
-        n_values = self.n_values(syntax.names) + syntax.n_tokens
-        widest = sum(size.widest for size in sizes) + syntax.n_tokens
-        longest = max((size.longest for size in sizes), default=0)
-        each = syntax.n_tokens + longest // _CHARS_A_STEP
-        n_copies = syntax.n_tokens
-        if syntax.node.copies:
+        node, n_tokens = syntax.node, syntax.n_tokens
+        longest = max([size.longest for size in sizes], default=0)
+        each = n_tokens + longest // _CHARS_A_STEP
+        n_copies = n_tokens
+        if node.copies:
+            widest = sum(size.widest for size in sizes) + n_tokens
             each += widest
             n_copies += widest
         if n_copies * longest > MOST_COPIED:
             raise _TooLargeError
-        return int(n_values**syntax.node.loops) * each if syntax.node.loops else each
+        if not node.loops:
+            return each
+        return int((self.n_values(syntax.names) + n_tokens) ** node.loops) * each
 
 
 class _TooLargeError(Exception):
@@ -154,48 +156,54 @@ class _TooLargeError(Exception):
 class _Size:
     """How large a value is, found while it is made ready for the library."""
 
-    __slots__ = ("longest", "n_chars", "n_values", "widest")
+    __slots__ = ("_texts", "is_too_large", "longest", "n_values", "widest")
 
     def __init__(self) -> None:
+        self._texts: list[str] = []
         self.n_values = 0
-        self.n_chars = 0
         self.widest = 0
         self.longest = 0
+        self.is_too_large = False
 
     @property
-    def is_too_large(self) -> bool:
-        return max(self.n_values, self.widest) > MOST_VALUES or self.n_chars > MOST_TEXT
+    def _has_too_many(self) -> bool:
+        return self.n_values > MOST_VALUES or self.widest > MOST_VALUES
 
-    def held(self, value: Json, depth: int = 0) -> Any:
+    def held(self, value: Json) -> Any:
         """The value as the library holds it; it stops early where there is too much."""
+        held = self._part(value, 0)
+        lengths = list(map(len, self._texts))
+        self._texts = []
+        self.longest = max(lengths, default=0)
+        self.is_too_large = self._has_too_many or sum(lengths) > MOST_TEXT
+        return held
+
+    def _part(self, value: Json, depth: int) -> Any:
         self.n_values += 1
         if isinstance(value, str):
-            return self._text(value)
+            self._texts.append(value)
+            return value if value.isascii() else _held_text(value)
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float | Decimal):
             return held_number(value)
         self.widest = max(self.widest, len(value))
-        if depth >= DEEPEST or self.is_too_large:
+        if depth >= DEEPEST or self._has_too_many:
             return UNKNOWN
         if isinstance(value, dict):
-            return {
-                name: self.held(item, depth + 1)
-                for name, item in value.items()
-                if self._text(name) is not UNKNOWN
-            }
-        return [self.held(item, depth + 1) for item in value]
+            self._texts.extend(value)
+            if not all(map(str.isascii, value)):
+                value = {n: item for n, item in value.items() if _held_text(n) is not UNKNOWN}
+            return {name: self._part(item, depth + 1) for name, item in value.items()}
+        return [self._part(item, depth + 1) for item in value]
 
-    def _text(self, text: str) -> Any:
-        self.n_chars += len(text)
-        self.longest = max(self.longest, len(text))
-        if text.isascii():
-            return text
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return UNKNOWN
-        return text
+
+def _held_text(text: str) -> Any:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return UNKNOWN
+    return text
 
 
 @lru_cache(maxsize=1)
