@@ -82,11 +82,20 @@ def add_evidence_to(
 
 
 def mark_and_decide(
-    trial: Trial, *, criterion: str, mark: Mark, reason: str, by: User, now: datetime
+    trial: Trial,
+    *,
+    criterion: str,
+    mark: Mark,
+    reason: str,
+    by: User,
+    now: datetime,
+    seen: str = "",
 ) -> CheckMark:
     """Mark a criterion (`reviews.services.marks.mark_check`) and decide the task's trials anew."""
     with _task_locked(trial.task) as trial_ids:
-        row = mark_check(trial, criterion=criterion, mark=mark, reason=reason, by=by, now=now)
+        row = mark_check(
+            trial, criterion=criterion, mark=mark, reason=reason, by=by, now=now, seen=seen
+        )
         decided_again(trial_ids, trial.task.system, now=now)
         # Told when the cases that it opens are there.
         _tell(row, row.reason, by, now, is_held=True)
@@ -129,6 +138,7 @@ def verdict_and_decide(
     by: User,
     now: datetime,
     corrects: Verdict | None = None,
+    seen: str = "",
 ) -> Verdict:
     """Give a verdict (`reviews.services.person_verdicts.give_verdict`) and decide the trial on it."""
     system = System.objects.get(pk=trial.system_id)
@@ -142,6 +152,7 @@ def verdict_and_decide(
             by=by,
             now=now,
             corrects=corrects,
+            seen=seen,
         )
         decided_again([trial.pk], system, now=now)
     return row

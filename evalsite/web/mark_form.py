@@ -22,7 +22,13 @@ from reviews.models import Case, CheckMark
 from reviews.permissions.marks import mark_withdrawal_refusal, marking_refusal
 from reviews.selectors.flags import FlaggableTrial, flaggable_trial
 from reviews.selectors.marks import HeldMark, Markable, held_marks, markable_of, written_by
-from reviews.services.marks import LONGEST_REASON, MarkDeniedError, MarkError, name_of
+from reviews.services.marks import (
+    LONGEST_REASON,
+    MarkDeniedError,
+    MarkError,
+    contract_word,
+    name_of,
+)
 from traces.core.text_marks import clean_text
 from traces.models import Role, Trial
 from traces.web import pages
@@ -63,6 +69,7 @@ class MarkForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text="What is wrong, and at which step of this trial it shows.",
     )
+    seen = forms.CharField(required=False, max_length=60)
 
 
 class WithdrawalForm(forms.Form):
@@ -94,6 +101,7 @@ def mark_form(request: SystemRequest, trial: UUID) -> HttpResponse:
                 reason=form.cleaned_data["reason"],
                 by=access.user,
                 now=timezone.now(),
+                seen=form.cleaned_data["seen"],
             )
         except MarkError as error:
             form.add_error(None, str(error))
@@ -191,6 +199,7 @@ def _page(
         ),
         marks=tuple(_held(mark, access, at, wrote, _case_value(request)) for mark in held),
         n_trials=n_trials,
+        seen=contract_word(trial.task.contract_id),
         form=form,
         action=f"{here}?{query}" if query else here,
         back=_back(request, found),

@@ -30,6 +30,7 @@ from reviews.services.person_verdicts import (
     PEOPLE_SAY,
     VerdictDeniedError,
     VerdictError,
+    basis_words,
 )
 from traces.core.records import TrialStatus, VerdictValue
 from traces.core.text_marks import clean_text, marked_text
@@ -74,6 +75,7 @@ class VerdictForm(forms.Form):
         max_length=512, strip=False, error_messages={"required": "Choose a criterion."}
     )
     corrects = forms.CharField(required=False, max_length=20)
+    seen = forms.CharField(required=False, max_length=60)
     value = forms.ChoiceField(
         label="What it comes to",
         choices=[(value.value, _LABELS[value]) for value in PEOPLE_SAY],
@@ -119,6 +121,7 @@ def verdict_form(request: SystemRequest, trial: UUID) -> HttpResponse:
                 by=access.user,
                 now=timezone.now(),
                 corrects=_corrected(stored, form.cleaned_data["corrects"]),
+                seen=form.cleaned_data["seen"],
             )
         except VerdictDeniedError as error:
             raise PermissionDenied(str(error)) from error
@@ -210,6 +213,7 @@ def _page(
         if corrected and len(criteria) > 1
         else None,
         corrects=corrected.given.id if corrected else "",
+        seen=basis_words(trial.task.contract_id, len(standings.additions)),
         n_steps=trial.n_messages,
         form=form,
         action=address(at.verdict_form(trial.uuid), values),

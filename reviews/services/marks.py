@@ -24,6 +24,10 @@ from traces.models import Task, Trial, User
 log = logging.getLogger("evalsite.marks")
 
 LONGEST_REASON = 2_000  # characters
+OUTDATED = (
+    "Another contract came into effect since you opened this form. Look at what it asks; nothing "
+    "is marked yet."
+)
 NO_REASON = "Say why: the reason is what the next person reads."
 
 
@@ -40,21 +44,36 @@ def name_of(criterion: str) -> str:
     return "the fixture" if criterion == FIXTURE else criterion
 
 
+def contract_word(contract_pk: int | None) -> str:
+    """Which contract version is marked, as a form sends it back."""
+    return str(contract_pk or 0)
+
+
 @transaction.atomic
 def mark_check(
-    trial: Trial, *, criterion: str, mark: Mark, reason: str, by: User, now: datetime
+    trial: Trial,
+    *,
+    criterion: str,
+    mark: Mark,
+    reason: str,
+    by: User,
+    now: datetime,
+    seen: str = "",
 ) -> CheckMark:
     """Mark a criterion of a trial's task, or its fixture (""), as it stands now.
 
-    Raises `MarkDeniedError` unless `by` is a reviewer who did not write it, and `MarkError` for a
+    `seen` is the contract that the person had before them (`contract_word`); with it nothing is
+    marked once another one is in effect. Raises `MarkDeniedError` unless `by` is a reviewer who did not write it, and `MarkError` for a
     criterion that the trial is not decided by, one that is marked so already, and without a reason
     or with one that is too long.
     """
     # The lock keeps two marks apart: the later one sees the earlier one below.
-    Task.objects.select_for_update(no_key=True).get(pk=trial.task_id)
+    task = Task.objects.select_for_update(no_key=True).get(pk=trial.task_id)
     role = role_in(trial.system_id, by)
     if refusal := marking_refusal(role):
         raise MarkDeniedError(refusal)
+    if seen and seen != contract_word(task.contract_id):
+        raise MarkError(OUTDATED)
     found = markable_of(trial).named(criterion)
     if found is None:
         raise MarkError(f"This trial is not decided by a criterion {clean_text(criterion)!r}.")

@@ -19,7 +19,7 @@ from traces.core.canonical import digest_of
 from traces.core.records import GraderKind, VerdictValue
 from traces.core.text_marks import clean_text, count_marks
 from traces.core.values import JsonObject
-from traces.models import EvidenceAddition, Release, Trial, User
+from traces.models import EvidenceAddition, Release, Task, Trial, User
 
 log = logging.getLogger("evalsite.verdicts")
 
@@ -28,6 +28,12 @@ MOST_STEPS = 50
 PEOPLE_SAY = (VerdictValue.PASS, VerdictValue.FAIL, VerdictValue.UNKNOWN)
 GIVEN_ALREADY = (
     "You have given a verdict on this criterion already; correct that one, with a reason."
+)
+
+
+OUTDATED = (
+    "The contract or the evidence of this trial changed since you opened this form. Look at it as "
+    "it is now; nothing is kept yet."
 )
 
 
@@ -50,12 +56,14 @@ def give_verdict(
     by: User,
     now: datetime,
     corrects: Verdict | None = None,
+    seen: str = "",
 ) -> Verdict:
     """Say what one criterion of a trial comes to. The same again adds nothing.
 
     It is given under the contract in effect, for the criterion as that contract has it, on the
     evidence there is now. With `corrects` it takes the place of an earlier verdict of the same
-    person, which stays visible. Raises `VerdictDeniedError` when the person may not, and
+    person, which stays visible. `seen` is what the person had before them (`basis_words`); with
+    it nothing is kept once another contract or more evidence is there. Raises `VerdictDeniedError` when the person may not, and
     `VerdictError` for a criterion that the trial is not decided by, steps that do not exist, a
     missing or too long reason, a second verdict, and one that was corrected already.
 
@@ -72,6 +80,8 @@ def give_verdict(
         raise VerdictError(f"This trial is not decided by a criterion {clean_text(criterion)!r}.")
     why, cited = _reason(reason), _steps(steps, trial)
     order = EvidenceAddition.objects.filter(trial=trial).aggregate(n=Max("order"))["n"] or 0
+    if seen and seen != basis_words(contract_in_effect_pk(trial), order):
+        raise VerdictError(OUTDATED)
     row = Verdict(
         trial=trial,
         criterion_class=found.criterion_class.value,
@@ -102,6 +112,16 @@ def give_verdict(
 def _is_same(earlier: Verdict, row: Verdict) -> bool:
     names = ("value", "rationale", "cited_steps", "contract_id", "criterion_digest", "corrects_id")
     return all(getattr(earlier, name) == getattr(row, name) for name in names)
+
+
+def basis_words(contract_pk: int | None, evidence_order: int) -> str:
+    """What a verdict is given on: the contract version in effect, and how much evidence there is."""
+    return f"{contract_pk or 0}.{evidence_order}"
+
+
+def contract_in_effect_pk(trial: Trial) -> int | None:
+    """The contract version that decides a trial now, whatever the object at hand holds."""
+    return Task.objects.values_list("contract", flat=True).get(pk=trial.task_id)
 
 
 def _check_place(

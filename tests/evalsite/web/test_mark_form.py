@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from reviews.core.disposition import Mark
 from reviews.models import Case, CheckMark, CheckMarkWithdrawal
-from reviews.services.marks import mark_check
+from reviews.services.marks import OUTDATED, mark_check
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
+from tests.support.in_effect import contract_in_effect
 from tests.support.visits import n_queries, root, visit
 from traces.models import Role, Trial, TrialDisposition, User
 
@@ -84,6 +85,24 @@ def test_a_mark_opens_the_trials_and_is_withdrawn(client: Client, cast: Cast) ->
     assert said(client, answer) == ["The mark is withdrawn; the task's trials are decided anew."]
     assert CheckMarkWithdrawal.objects.get(mark=mark).reason == "It was right."
     assert {d.value for d in TrialDisposition.objects.all()} == {"pass"}
+
+
+def test_a_mark_on_what_the_contract_said_before_is_not_kept(client: Client, cast: Cast) -> None:
+    trial = stored_trial(cast)
+    text = "task: t1\nbudget: {{tool_calls: {n}}}\n"
+    contract_in_effect(cast.system, text.format(n=1), by=cast.engineer)
+    seen = visit(client, cast.reviewer, path_of(trial)).seen
+    contract_in_effect(cast.system, text.format(n=9), by=cast.engineer)
+    data = {"criterion": "budget.tool_calls", "mark": "defective", "reason": "Too few."}
+
+    answer = post(client, cast.reviewer, path_of(trial), **data, seen=seen)
+
+    assert answer.status_code == 422
+    assert answer.context["page"].form.non_field_errors() == [OUTDATED]
+    assert not CheckMark.objects.exists()
+    seen = answer.context["page"].seen
+    assert post(client, cast.reviewer, path_of(trial), **data, seen=seen).status_code == 302
+    assert CheckMark.objects.get().criterion == "budget.tool_calls"
 
 
 def test_the_fixture_is_marked_too(client: Client, cast: Cast) -> None:

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from evalsite.after_review import add_evidence_to
 from reviews.models import Case, Verdict
 from reviews.permissions.verdicts import BROUGHT_EVIDENCE, NOT_A_REVIEWER
+from reviews.services.person_verdicts import OUTDATED
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.in_effect import contract_in_effect
 from tests.support.visits import n_queries, root, visit
-from traces.models import Role, Trial, TrialDisposition
+from traces.core.additions import Addition
+from traces.models import Role, Task, Trial, TrialDisposition
 from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
@@ -220,3 +225,40 @@ def test_the_form_takes_the_same_queries_whatever_it_lists(
     path = stored(cast, *[verdict(criterion=f"c{at}") for at in range(n)])
     client.force_login(cast.reviewer)
     assert n_queries(client, path) == 14
+
+
+RUBRIC = "task: t1\nsemantic:\n  - {{rubric: tone, question: {question}}}\n"
+
+
+def test_a_verdict_on_what_was_asked_before_is_not_kept(client: Client, cast: Cast) -> None:
+    path = stored(cast)
+    contract_in_effect(cast.system, RUBRIC.format(question="Is it polite?"), by=cast.engineer)
+    seen = visit(client, cast.reviewer, path).seen
+    contract_in_effect(cast.system, RUBRIC.format(question="Is it short?"), by=cast.engineer)
+
+    answer = client.post(path, values(seen=seen))
+
+    page = answer.context["page"]
+    assert answer.status_code == 422
+    assert page.form.non_field_errors() == [OUTDATED]
+    assert [each.question for each in page.choices] == ["Is it short?"]
+    assert not Verdict.objects.filter(by=cast.reviewer).exists()
+
+    assert client.post(path, values(seen=page.seen)).status_code == 302
+    assert Verdict.objects.get(by=cast.reviewer).contract == Task.objects.get().contract
+
+
+def test_a_verdict_is_not_kept_on_evidence_that_nobody_saw(client: Client, cast: Cast) -> None:
+    path = stored(cast)
+    seen = visit(client, cast.reviewer, path).seen
+    add_evidence_to(
+        Trial.objects.get(), Addition(cost_usd=Decimal(1)), source="api", reason="lost",
+        by=cast.engineer, now=timezone.now(),
+    )  # fmt: skip
+
+    answer = client.post(path, values(seen=seen))
+
+    assert answer.status_code == 422
+    assert answer.context["page"].form.non_field_errors() == [OUTDATED]
+    assert client.post(path, values(seen=answer.context["page"].seen)).status_code == 302
+    assert Verdict.objects.get(by=cast.reviewer).evidence_order == 1

@@ -275,6 +275,7 @@ class MarkFormPage:
     choices: tuple[MarkChoice, ...]
     marks: tuple[CaseMark, ...]
     n_trials: int  # of the task, decided anew
+    seen: str  # the contract that it shows, sent back with it
     form: forms.Form
     action: str
     back: str

@@ -39,6 +39,7 @@ class VerdictFormPage:
     choices: tuple[CriterionChoice, ...]  # one only, where a verdict is corrected
     other: Link | None  # to the form with all criteria
     corrects: str  # "" or the verdict that is corrected
+    seen: str  # the contract and evidence that it shows, sent back with it
     n_steps: int
     form: forms.Form
     action: str
