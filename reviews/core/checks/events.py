@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from functools import lru_cache
+from typing import Final, assert_never
 
-from reviews.core.checks.expressions import Bindings
+from reviews.core.checks.expressions import Bindings, Ready
 from traces.core.additions import ADDED
 from traces.core.contracts.model import CallTarget, MessageBy, MessageTarget, Target
 from traces.core.strict_json import StrictJsonError, loads_text
@@ -18,6 +19,7 @@ from traces.core.transcript import text_of
 from traces.core.values import Json, JsonObject
 
 _CONTENT_KINDS = ("text", "image", "data", "other")
+_REMEMBERED_CHARS: Final = 4_000  # of a result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,7 @@ class Events:
         self, messages: Sequence[JsonObject], steps: Sequence[Step], facts: Mapping[str, Json]
     ) -> None:
         self.messages = messages
-        self.facts = dict(facts)
+        self.facts = Ready(dict(facts))
         self._added = {step.number for step in steps if step.role == ADDED}
         self.waiting: dict[str, list[tuple[ToolCall, Step]]] = {}
         self.calls: dict[str, list[Event]] = {}
@@ -83,19 +85,27 @@ class Events:
         # A message that only carries calls says nothing.
         if step.calls and not any(part.kind in _CONTENT_KINDS for part in step.parts):
             return
-        values: JsonObject = {"text": _said(step), "facts": self.facts, "step": step.number}
+        values: dict[str, Json | Ready] = {
+            "text": _said(step),
+            "facts": self.facts,
+            "step": step.number,
+        }
         event = Event(step.number, step.number, CallOutcome.COMMITTED, Bindings(values))
         by = MessageBy.AGENT if step.actor is Actor.AGENT else MessageBy.USER
         self.said[by].append(event)
 
     def _call(self, call: ToolCall, step: Step) -> Event:
-        values: JsonObject = {"text": _said(step), "facts": self.facts, "step": call.step}
+        values: dict[str, Json | Ready] = {
+            "text": _said(step),
+            "facts": self.facts,
+            "step": call.step,
+        }
         if call.form is not ArgumentsForm.ABSENT:
             values["args"] = call.arguments
         if call.result_step is not None:
             content = self.messages[call.result_step - 1].get("content")
             is_rejected = call.outcome is CallOutcome.REJECTED
-            values["result"] = result_of(content)
+            values["result"] = _result(content)
             values["error"] = _text(content) if is_rejected else None
         # A result that was added later stands nowhere in the transcript: right after its call.
         at = call.step if call.result_step in self._added else call.result_step
@@ -104,6 +114,18 @@ class Events:
 
 def _said(step: Step) -> str:
     return "\n".join(part.text for part in step.parts if part.kind == "text")
+
+
+def _result(content: Json) -> Json | Ready:
+    if isinstance(content, str) and len(content) <= _REMEMBERED_CHARS:
+        return _remembered_result(content)
+    return result_of(content)
+
+
+@lru_cache(maxsize=1024)
+def _remembered_result(content: str) -> Ready:
+    # Trials of a task read the same records.
+    return Ready(result_of(content))
 
 
 def result_of(content: Json) -> Json:

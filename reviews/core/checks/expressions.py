@@ -88,18 +88,33 @@ class ExpressionError(ValueError):
         self.sentence = sentence
 
 
-class Bindings:
-    """The values of names, made ready for the library once, when an expression first wants them.
+class Ready:
+    """A value, made ready for the library once, when an expression first wants it."""
 
-    A name without a value is unknown.
+    __slots__ = ("_size", "value")
+
+    def __init__(self, value: Json) -> None:
+        self.value = value
+        self._size: _Size | None = None
+
+    def size(self) -> _Size:
+        """How large it is, and what the library holds of it."""
+        if self._size is None:
+            self._size = _Size(self.value)
+        return self._size
+
+
+class Bindings:
+    """The values of names, made ready for the library when an expression first wants them.
+
+    What many events see is `Ready`. A name without a value is unknown.
     """
 
-    __slots__ = ("_context", "_functions", "_held", "_sizes", "values")
+    __slots__ = ("_context", "_functions", "_sizes", "values")
 
-    def __init__(self, values: Mapping[str, Json]) -> None:
+    def __init__(self, values: Mapping[str, Json | Ready]) -> None:
         self.values = values
         self._sizes: dict[str, _Size] = {}
-        self._held: dict[str, Any] = {}
         self._context: Any = None
         self._functions: set[str] = set()
 
@@ -113,16 +128,16 @@ class Bindings:
                 self._context.add_function(name, STRICT_FUNCTIONS[name])
         for name in names:
             if name not in self._sizes and name in self.values:
-                size = self._sizes[name] = _Size()
-                held = size.held(self.values[name])
+                value = self.values[name]
+                size = value.size() if isinstance(value, Ready) else _Size(value)
+                self._sizes[name] = size
                 if not size.is_too_large:
-                    self._held[name] = held
-                    self._context.add_variable(name, held)
+                    self._context.add_variable(name, size.held)
         return self._context
 
     def context_of(self, names: Collection[str]) -> Any:
         """A context of its own with these names only, of those that are ready."""
-        held = {name: self._held[name] for name in names if name in self._held}
+        held = {name: self._sizes[name].held for name in names if name in self._sizes}
         return _cel().Context(held, STRICT_FUNCTIONS)
 
     def n_values(self, names: Collection[str]) -> int:
@@ -154,29 +169,26 @@ class _TooLargeError(Exception):
 
 
 class _Size:
-    """How large a value is, found while it is made ready for the library."""
+    """How large a value is, found while it is made ready for the library.
 
-    __slots__ = ("_texts", "is_too_large", "longest", "n_values", "widest")
+    `held` is the value as the library holds it; it stops early where there is too much.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_texts", "held", "is_too_large", "longest", "n_values", "widest")
+
+    def __init__(self, value: Json) -> None:
         self._texts: list[str] = []
         self.n_values = 0
         self.widest = 0
-        self.longest = 0
-        self.is_too_large = False
-
-    @property
-    def _has_too_many(self) -> bool:
-        return self.n_values > MOST_VALUES or self.widest > MOST_VALUES
-
-    def held(self, value: Json) -> Any:
-        """The value as the library holds it; it stops early where there is too much."""
-        held = self._part(value, 0)
+        self.held = self._part(value, 0)
         lengths = list(map(len, self._texts))
         self._texts = []
         self.longest = max(lengths, default=0)
         self.is_too_large = self._has_too_many or sum(lengths) > MOST_TEXT
-        return held
+
+    @property
+    def _has_too_many(self) -> bool:
+        return self.n_values > MOST_VALUES or self.widest > MOST_VALUES
 
     def _part(self, value: Json, depth: int) -> Any:
         self.n_values += 1
