@@ -654,9 +654,9 @@ def _slice_columns(first: str, k: int) -> tuple[pages.Column, ...]:
         "Rule-clean",
         "Range",
         f"pass^{k}",
-        "Outcome failed",
-        "Rule broken",
-        "Semantic failed",
+        "Outcome failures",
+        "Constraint violations",
+        "Semantic failures",
         "Unresolved",
         "Harness errors",
         "Missing",
@@ -677,16 +677,15 @@ def _slice_cells(found: SystemOverview, each: Slice) -> tuple[Cell, ...]:
             note=f"over {tasks}" if hat.value is not None else "",
             is_number=True,
         ),
-        *(_failed_cell(count, each) for count in _failures(each)),
+        _failed_cell(each.failed_outcome, each),
+        _failed_cell(each.failed_constraint, each)
+        if found.has_rules
+        else Cell(NOTHING, is_number=True),
+        _failed_cell(each.failed_semantic, each),
         count_cell(each.n_unresolved, state="unresolved"),
         count_cell(each.n_error, state="harness-error"),
         count_cell(each.n_missing, state="unresolved"),
     )
-
-
-def _failures(each: Slice) -> tuple[int, int, int]:
-    """Trials that failed by class; one may fail by several."""
-    return each.failed_outcome, each.failed_constraint, each.failed_semantic
 
 
 def _failed_cell(count: int, each: Slice) -> Cell:
