@@ -198,12 +198,13 @@ def _figures(
     ]
     if hat:
         last = hat[-1]
+        over = f"over {last.n_tasks:,} of {counted(last.n_tasks + last.n_left_out, 'task')}"
         left_out = f", {counted(last.n_left_out, 'task')} with fewer" if last.n_left_out else ""
         figures.append(
             Figure(
                 f"pass^{last.k}",
                 estimate_text(last.value),
-                detail=f"pass^1 {estimate_text(hat[0].value)}" if last.k > 1 else "",
+                detail=f"{over}; pass^1 {estimate_text(hat[0].value)}" if last.k > 1 else over,
                 help=f"The chance that all of {last.k} trials of a task pass: the mean over "
                 f"{counted(last.n_tasks, 'task')} with at least {last.k} graded trials{left_out}.",
             )

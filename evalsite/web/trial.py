@@ -100,7 +100,11 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         crumbs=_crumbs(system.name, found, at),
         title=found.task_title or f"Task {found.task_id}",
         sub=_sub(found, at),
-        disposition=_disposition(standings, is_broken=found.status == TrialStatus.ERROR.value),
+        disposition=_disposition(
+            standings,
+            is_broken=found.status == TrialStatus.ERROR.value,
+            is_standing=found.is_standing,
+        ),
         standings=standings_of(
             standings,
             found,
@@ -177,9 +181,11 @@ def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
     return tuple(items)
 
 
-def _disposition(found: TrialStandings, *, is_broken: bool) -> pages.Disposition:
+def _disposition(found: TrialStandings, *, is_broken: bool, is_standing: bool) -> pages.Disposition:
     decision = found.decision
     actions = _waiting(found) or [action_words(action.value) for action in decision.actions]
+    if is_broken and not is_standing:
+        actions = []  # it was run again
     return pages.Disposition(
         value=STATES[Disposition(decision.disposition.value)],
         sentence=_decision_words(decision, is_broken=is_broken),

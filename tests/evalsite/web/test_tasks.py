@@ -65,7 +65,7 @@ def test_tasks_show_passes_and_distinct_passing_paths(client: Client, cast: Cast
     assert shown == {
         "Passed / graded / run": ("66.7%", "2 / 3 / 5"),
         "Passing paths": ("2", "exact paths, 2 tasks"),
-        "pass^3": ("0.00", "pass^1 0.67"),
+        "pass^3": ("0.00", "over 1 of 2 tasks; pass^1 0.67"),
         "Unresolved": ("1", ""),
         "Harness errors": ("1", ""),
     }

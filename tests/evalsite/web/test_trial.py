@@ -300,6 +300,7 @@ def test_an_earlier_attempt_says_that_a_later_one_stands(client: Client, cast: C
     first = Trial.objects.get(attempt=1)
     page = visit(client, cast.viewer, f"{root(cast.system)}trials/{first.uuid}/")
     assert page.notices[0].sentence == "A later attempt stands for this trial."
+    assert page.disposition.next_actions == ()
 
 
 def test_query_count_of_a_trial_does_not_grow(client: Client, cast: Cast) -> None:
