@@ -236,7 +236,8 @@ def _own_verdicts(
         digest = UUID(bytes=given.criterion_digest) if given.criterion_digest else None
         contract = int(given.contract) if given.contract else None
         is_of_now = criteria[given.criterion].takes(contract, digest)
-        if is_of_now and given.evidence_order >= len(standings.additions):
+        is_settled = given.value is not VerdictValue.UNKNOWN  # gives way to no later one
+        if is_of_now and (is_settled or given.evidence_order >= len(standings.additions)):
             found[given.criterion] = card
     return found
 

@@ -31,6 +31,9 @@ GIVEN_ALREADY = (
 )
 
 
+OF_ANOTHER_CONTRACT = (
+    "That verdict is on what an earlier contract asked, and votes no more; give a new one."
+)
 OUTDATED = (
     "The contract or the evidence of this trial changed since you opened this form. Look at it as "
     "it is now; nothing is kept yet."
@@ -131,7 +134,7 @@ def _check_place(
     if corrects is None:
         if any(
             found.takes(each.contract_id, each.criterion_digest)
-            and each.evidence_order >= row.evidence_order
+            and (each.evidence_order >= row.evidence_order or _stays_beside(each, row))
             for each in standing
         ):
             raise VerdictError(GIVEN_ALREADY)
@@ -142,6 +145,16 @@ def _check_place(
         raise VerdictError("A verdict is corrected on the same criterion of the same trial.")
     if corrects.pk not in {each.pk for each in standing}:
         raise VerdictError(CORRECTED)
+    if not found.takes(corrects.contract_id, corrects.criterion_digest):
+        raise VerdictError(OF_ANOTHER_CONTRACT)
+
+
+def _stays_beside(earlier: Verdict, row: Verdict) -> bool:
+    """Whether an earlier verdict would vote beside one on more evidence, and against it.
+
+    An unknown gives way to it; pass and fail never do.
+    """
+    return earlier.value not in (VerdictValue.UNKNOWN.value, row.value)
 
 
 def _store(row: Verdict, found: Gradable, now: datetime) -> Verdict:

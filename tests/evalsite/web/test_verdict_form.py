@@ -248,6 +248,24 @@ def test_a_verdict_on_what_was_asked_before_is_not_kept(client: Client, cast: Ca
     assert Verdict.objects.get(by=cast.reviewer).contract == Task.objects.get().contract
 
 
+def test_a_fail_on_less_evidence_is_offered_for_correction(client: Client, cast: Cast) -> None:
+    path = stored(cast, verdict(), verdict(criterion="tone", kind="model", grader="judge"))
+    client.force_login(cast.reviewer)
+    client.post(path, values(value="fail"))
+    add_evidence_to(
+        Trial.objects.get(), Addition(cost_usd=Decimal(1)), source="api", reason="lost",
+        by=cast.engineer, now=timezone.now(),
+    )  # fmt: skip
+    first = Verdict.objects.get(by=cast.reviewer)
+
+    page = visit(client, cast.reviewer, path, criterion="tone")
+    assert (page.heading, page.corrects) == ("Correct your verdict", str(first.pk))
+    answer = client.post(path, values(corrects=page.corrects, seen=page.seen))
+
+    assert answer.status_code == 302
+    assert disposition() == "pass"
+
+
 def test_a_verdict_is_not_kept_on_evidence_that_nobody_saw(client: Client, cast: Cast) -> None:
     path = stored(cast)
     seen = visit(client, cast.reviewer, path).seen

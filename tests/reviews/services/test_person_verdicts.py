@@ -24,6 +24,7 @@ from reviews.services.person_verdicts import (
     GIVEN_ALREADY,
     LONGEST_REASON,
     MOST_STEPS,
+    OF_ANOTHER_CONTRACT,
     VerdictDeniedError,
     VerdictError,
     give_verdict,
@@ -189,6 +190,33 @@ def test_more_evidence_or_another_criterion_version_asks_for_a_verdict_anew(cast
     give(trial, cast.reviewer)
 
     assert Verdict.objects.filter(by=cast.reviewer).count() == 3
+
+
+@pytest.mark.parametrize("value", [FAIL, UNKNOWN])
+def test_a_pass_on_less_evidence_is_corrected_and_not_contradicted(
+    value: VerdictValue, cast: Cast
+) -> None:
+    trial = stored_trial(cast)
+    contract_in_effect(cast.system, CONTRACT, by=cast.engineer)
+    first = give(trial, cast.reviewer)
+    add_evidence(trial, cast.engineer)
+
+    with pytest.raises(VerdictError, match=f"^{GIVEN_ALREADY}$"):
+        give(trial, cast.reviewer, value=value)
+    give(trial, cast.reviewer, value=value, corrects=first)
+    add_evidence(trial, cast.engineer, order=2)
+    last = Verdict.objects.filter(by=cast.reviewer).latest("pk")
+    assert give(trial, cast.reviewer, value=value).pk > last.pk  # the same again is no flip
+
+
+def test_what_an_earlier_contract_asked_is_not_corrected(cast: Cast) -> None:
+    trial = stored_trial(cast)
+    contract_in_effect(cast.system, CONTRACT, by=cast.engineer)
+    first = give(trial, cast.reviewer)
+    contract_in_effect(cast.system, CONTRACT.replace("true?", "so?"), by=cast.engineer)
+
+    with pytest.raises(VerdictError, match=f"^{OF_ANOTHER_CONTRACT}$"):
+        give(trial, cast.reviewer, value=FAIL, corrects=first)
 
 
 def test_an_unchanged_criterion_keeps_its_verdict_under_a_new_version(cast: Cast) -> None:
