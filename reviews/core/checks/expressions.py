@@ -37,6 +37,7 @@ DEEPEST: Final = 100  # a value below is not looked at
 
 TOO_LARGE: Final = "What the condition looks at is too large to evaluate."
 _CHARS_A_STEP: Final = 1_000
+_MOST_TRUTHS: Final = 32  # remembered of one value
 _VALUES_A_STEP: Final = 10
 _NOT_A_TRUTH: Final = "a value is neither true nor false"
 _NO_VALUE: Final = "a value is missing, null or of another type"
@@ -91,17 +92,27 @@ class ExpressionError(ValueError):
 class Ready:
     """A value, made ready for the library once, when an expression first wants it."""
 
-    __slots__ = ("_size", "value")
+    __slots__ = ("_size", "_truths", "value")
 
     def __init__(self, value: Json) -> None:
         self.value = value
         self._size: _Size | None = None
+        self._truths: dict[Expression, Truth] = {}
 
     def size(self) -> _Size:
         """How large it is, and what the library holds of it."""
         if self._size is None:
             self._size = _Size(self.value)
         return self._size
+
+    def truth(self, expression: Expression, name: str) -> Truth:
+        """What a condition that sees nothing else says of it, remembered."""
+        truth = self._truths.get(expression)
+        if truth is None:
+            if len(self._truths) >= _MOST_TRUTHS:
+                self._truths.clear()
+            truth = self._truths[expression] = _evaluated(expression, Bindings({name: self}))
+        return truth
 
 
 class Bindings:
@@ -253,6 +264,15 @@ def expression_problem(text: str, names: Collection[str]) -> str:
 
 def evaluate(expression: Expression, bindings: Bindings) -> Truth:
     """What a condition says of some values. Never raises."""
+    if len(expression.syntax.names) == 1:
+        (name,) = expression.syntax.names
+        value = bindings.values.get(name)
+        if isinstance(value, Ready):
+            return value.truth(expression, name)
+    return _evaluated(expression, bindings)
+
+
+def _evaluated(expression: Expression, bindings: Bindings) -> Truth:
     syntax = expression.syntax
     try:
         context = bindings.context(syntax.names, expression.functions)

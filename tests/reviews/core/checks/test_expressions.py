@@ -20,6 +20,7 @@ from reviews.core.checks.expressions import (
     Answer,
     Bindings,
     ExpressionError,
+    Ready,
     compiled,
     evaluate,
     expression_problem,
@@ -281,6 +282,21 @@ def test_a_condition_is_true_false_or_unknown(
     text: str, values: dict[str, Any], wanted: str
 ) -> None:
     assert truth(text, values) == wanted
+
+
+def test_a_value_remembers_what_conditions_say_of_it() -> None:
+    ready = Ready({"n": 1})
+    said = {
+        text: evaluate(compiled(text, WHERE_NAMES), Bindings({name: ready})).answer.value
+        for name in ("args", "result")
+        for text in (f"{name}.n == {n}" for n in range(40))
+        for _ in range(2)
+    }
+    assert [text for text, answer in said.items() if answer == "true"] == [
+        "args.n == 1",
+        "result.n == 1",
+    ]
+    assert set(said.values()) == {"true", "false"}
 
 
 PATTERNS = (
