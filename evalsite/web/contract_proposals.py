@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django import forms
@@ -181,6 +181,10 @@ def _preview_answer(
         refusal = unmet_tests_sentence(result.grader_tests)
     moved = "" if proposed or not result else moved_sentence(preview)
     drafts = _drafts_of_preview(preview, tasks, result, at, may_edit=may_propose)
+    if proposed:  # its page says what it changes; other versions may be in effect by now
+        drafts = tuple(
+            replace(draft, badge=pages.Badge("proposed"), change=None) for draft in drafts
+        )
     others = () if proposed else open_proposals_for(access.system.pk, list(preview.texts))
     page = pages.ContractPreviewPage(
         shell=system_shell(access, section="Contracts"),
@@ -191,8 +195,8 @@ def _preview_answer(
         ),
         heading=_preview_heading(preview, result),
         sentence=f"{counted(len(preview.texts), 'contract')}, previewed by "
-        f"{preview.by.printed_name} on {time_text(preview.asked_at)}. Nothing changes before "
-        "somebody else approves it.",
+        f"{preview.by.printed_name} on {time_text(preview.asked_at)}."
+        + ("" if proposed else " Nothing changes before somebody else approves it."),
         notices=(
             *((pages.Notice(moved, level="warning"),) if moved else ()),
             *(pages.Notice(other.sentence) for other in others),

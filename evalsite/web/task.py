@@ -161,6 +161,7 @@ def task_page(request: SystemRequest, task: UUID) -> HttpResponse:
         text=_text(found),
         facts=_facts(found, asked),
         history=history_lines(task_history(found.pk), at),
+        contract_url=at.contract_of(found.uuid),
         tabs=task_tabs(
             at,
             found.uuid,

@@ -209,6 +209,7 @@ def test_proposing_leads_to_the_proposal(client: Client, filled: Cast) -> None:
     assert answer.headers["Location"] == proposal_url(filled.system)
     page = visit(client, filled.engineer, preview_url(preview))
     assert (page.proposed.href, page.form) == (proposal_url(filled.system), None)
+    assert {(draft.badge.label, draft.change) for draft in page.drafts} == {("proposed", None)}
     again = client.post(preview_url(preview, "propose"), {"reason": "So."})
     assert said(again) == "These contracts are proposed already, as proposal 1."
 

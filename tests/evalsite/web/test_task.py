@@ -579,4 +579,6 @@ def test_a_task_says_where_it_comes_from_and_that_it_was_exposed(
         ),
         ("1 exposure, engineer: <b>Used.</b>", "", "2026-12-01 10:00:00 UTC"),
     ]
-    assert visit(client, cast.viewer, f"{root(cast.system)}tasks/{trial.task.uuid}/").history == ()
+    page = visit(client, cast.viewer, f"{root(cast.system)}tasks/{trial.task.uuid}/")
+    assert page.history == ()
+    assert client.get(page.contract_url).status_code == 200

@@ -167,3 +167,4 @@ class TaskPage:
     notices: tuple[Notice, ...] = ()  # versions taken together, trials that are not comparable
     empty: Empty | None = None  # set when no trial passed: the aligned view has no path
     history: tuple[Link, ...] = ()  # the trial that it was made from, the newest exposure
+    contract_url: str = ""
