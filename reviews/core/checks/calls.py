@@ -20,6 +20,7 @@ from reviews.core.checks.expressions import (
     Truth,
     compiled,
     evaluate,
+    work_in_loops,
 )
 from reviews.core.checks.results import CheckResult
 from reviews.core.checks.words import any_words, steps_words, target_words
@@ -36,6 +37,9 @@ from traces.core.records import VerdictValue
 MOST_EVENTS: Final = 10_000
 """Calls or messages that one check looks at."""
 
+MOST_WORK: Final = 20_000_000
+"""Steps that one check's conditions take on all of them together: a second or two."""
+
 _NO_RESULT: Final = Truth(Answer.UNKNOWN, "no result is recorded")
 _TOO_MANY: Final = Truth(Answer.ERROR, TOO_LARGE)
 _NEVER: Final = 2**62  # later than any step
@@ -49,26 +53,30 @@ class _Met:
     truth: Truth
 
 
-def _truth_of(target: Target, event: Event) -> Truth:
+def _truth_of(target: Target, event: Event, work_left: int) -> tuple[Truth, int]:
+    """Whether a target means an event, and how much work is left after that."""
     if not target.where:
-        return TRUE
+        return TRUE, work_left
     names = CALL_NAMES if isinstance(target, CallTarget) else MESSAGE_NAMES
     try:
         expression = compiled(target.where, names)
     except ExpressionError as error:
-        return Truth(Answer.ERROR, error.sentence)
-    return evaluate(expression, event.bindings)
+        return Truth(Answer.ERROR, error.sentence), work_left
+    work_left -= work_in_loops(expression, event.bindings)
+    return (evaluate(expression, event.bindings) if work_left >= 0 else _TOO_MANY), work_left
 
 
 def _met(events: Events, targets: Sequence[Target]) -> list[_Met]:
     """The events of any of the targets, each once, in order of their steps."""
     found: dict[int, _Met] = {}
-    n_left = MOST_EVENTS
+    n_left, work_left = MOST_EVENTS, MOST_WORK
     for target in targets:
         of_target = events.of(target)
         n_left -= len(of_target) if target.where else 0
         for event in of_target:
-            truth = _truth_of(target, event) if n_left >= 0 else _TOO_MANY
+            truth = _TOO_MANY
+            if n_left >= 0:
+                truth, work_left = _truth_of(target, event, work_left)
             earlier = found.get(id(event))
             if earlier is None or _weight(truth) > _weight(earlier.truth):
                 found[id(event)] = _Met(event, truth)

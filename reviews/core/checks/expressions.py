@@ -272,6 +272,21 @@ def evaluate(expression: Expression, bindings: Bindings) -> Truth:
     return _evaluated(expression, bindings)
 
 
+def work_in_loops(expression: Expression, bindings: Bindings) -> int:
+    """How many steps a condition takes that goes through lists; 0 of another one.
+
+    Remembered answers count too, so that what a check says depends on nothing before it.
+    """
+    syntax = expression.syntax
+    if not syntax.node.loops:
+        return 0
+    bindings.context(syntax.names, expression.functions)
+    try:
+        return min(bindings.work(syntax), MOST_WORK)
+    except _TooLargeError:
+        return 0
+
+
 def _evaluated(expression: Expression, bindings: Bindings) -> Truth:
     syntax = expression.syntax
     try:

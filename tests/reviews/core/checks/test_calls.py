@@ -452,6 +452,20 @@ def test_too_many_calls_end_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None
     assert one("required:\n  - {id: a, call: check}\n", trial.evidence()).value.value == "unknown"
 
 
+def test_conditions_that_take_long_on_all_calls_end_in_an_error() -> None:
+    text = (
+        "prohibited:\n  - {id: p, harm: h, call: check, where: "
+        "'args.l.exists(x, args.l.exists(y, x + y < 0))'}\n"
+    )
+    numbers = {"l": [*range(250)]}
+    few, many = (talk().ask(*[("check", numbers)] * n) for n in (2, 40))
+    assert one(text, few.evidence()).value.value == "pass"
+    result = one(text, many.evidence())
+    assert (result.value.value, "too large" in result.sentence) == ("error", True)
+    too_large = talk().ask(("check", {"l": [*range(200_001)]}))
+    assert one(text, too_large.evidence()).value.value == "error"
+
+
 def test_without_a_transcript_nothing_is_told() -> None:
     evidence: TrialEvidence = Talk().evidence()
     for text in (ALONE, BEFORE, PROHIBITED):
