@@ -39,12 +39,12 @@ _PROXY_SIGNS = tuple(
     )
 )
 DEMO_ROLES = (
-    pages.DemoRole("engineer", "Engineer", "uploads traces, browses paths and compares them"),
+    pages.DemoRole("engineer", "Engineer", "uploads traces, writes contracts, compares paths"),
     pages.DemoRole(
-        "reviewer", "Reviewer", "reads transcripts and verdicts, approves rules, closes flags"
+        "reviewer", "Reviewer", "gives verdicts, works cases, approves contracts and rules"
     ),
-    pages.DemoRole("owner", "Owner", "answers for the system; reads all of its evidence"),
-    pages.DemoRole("viewer", "Viewer", "reads"),
+    pages.DemoRole("owner", "Owner", "answers for the system, approves contracts and rules"),
+    pages.DemoRole("viewer", "Viewer", "reads, comments and flags"),
 )
 
 
