@@ -65,7 +65,7 @@ def case_list(request: SystemRequest) -> HttpResponse:
     page = CaseListPage(
         shell=system_shell(access, section="Cases"),
         crumbs=(Crumb(access.system.name, at.tasks), Crumb("Cases")),
-        heading=heading_of(totals),
+        heading=heading_of(totals) if is_waiting else _past_heading(totals, filters.state),
         sub=_SUB,
         tabs=filters.tabs(totals, at),
         who=filters.who_choices(at, me=access.user.printed_name),
@@ -99,6 +99,12 @@ def heading_of(totals: CaseTotals) -> str:
     if totals.n_mine == totals.n_open:
         mine = "for you" if totals.n_open == 1 else "all for you"
     return f"{count_text(totals.n_open)} {waits}, {mine}"
+
+
+def _past_heading(totals: CaseTotals, state: str) -> str:
+    """How many cases there are of a kind that does not only wait."""
+    words = {"closed": "closed", "set_aside": "set aside"}.get(state, "in all")
+    return f"{counted(totals.n, 'case')} {words}" if totals.n else f"No case {words}"
 
 
 def _here(request: SystemRequest, filters: CaseFilters) -> str:

@@ -197,7 +197,8 @@ def _figures(
         ),
     ]
     if hat:
-        last = hat[-1]
+        # The largest k that most tasks can tell of: beyond it the mean is over other, fewer tasks.
+        last = next((each for each in reversed(hat) if each.n_left_out <= each.n_tasks), hat[0])
         over = f"over {last.n_tasks:,} of {counted(last.n_tasks + last.n_left_out, 'task')}"
         left_out = f", {counted(last.n_left_out, 'task')} with fewer" if last.n_left_out else ""
         figures.append(

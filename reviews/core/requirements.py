@@ -222,7 +222,7 @@ def figures_of(
         return found
     said = _Notes(standings, verdicts, notes or {})
     harm_of = {entry.id: entry.harm for entry in contract.prohibited}
-    needed = [entry.id for entry in contract.required if entry.mandatory]
+    needed = [] if is_broken else [entry.id for entry in contract.required if entry.mandatory]
     return replace(
         found,
         harms_attempted=_harms(harm_of, said.attempted),

@@ -64,11 +64,21 @@ def test_an_empty_queue_says_so(client: Client, cast: Cast) -> None:
     assert (page.rows, page.empty.heading) == ((), "No case waits")
     assert [(tab.label, tab.count) for tab in page.tabs] == [("All", 0)]
     page = visit(client, cast.viewer, queue_path(cast.system), state="closed")
-    assert page.empty.heading == "No closed case"
+    assert (page.heading, page.empty.heading) == ("No case closed", "No closed case")
     page = visit(client, cast.viewer, queue_path(cast.system), state="set_aside")
     assert page.empty.heading == "No case is set aside"
     page = visit(client, cast.viewer, queue_path(cast.system), q="x")
     assert page.empty.heading == "No case is like that"
+
+
+def test_the_heading_counts_what_is_shown(client: Client, cast: Cast) -> None:
+    ingest(cast.system, [undecided(0), ungraded(1), broken_record(2)])
+    set_aside(case_of("0"), reason="Known.", by=cast.engineer, now=timezone.now())
+    headings = [
+        visit(client, cast.viewer, queue_path(cast.system), state=state).heading
+        for state in ("open", "set_aside", "all")
+    ]
+    assert headings == ["2 cases wait, none for you yet", "1 case set aside", "3 cases in all"]
 
 
 def test_a_row_says_why_what_who_and_how_old(client: Client, cast: Cast) -> None:

@@ -72,6 +72,16 @@ def test_tasks_show_passes_and_distinct_passing_paths(client: Client, cast: Cast
     assert [chart.id for chart in page.charts] == ["chart-paths", "chart-pass-k"]
 
 
+def test_pass_k_is_of_the_largest_k_that_most_tasks_can_tell(client: Client, cast: Cast) -> None:
+    long = [record("long", trial) for trial in range(5)]
+    short = [record(task, trial) for task in ("a", "b") for trial in range(2)]
+    ingest(cast.system, [*long, *short])
+    page = visit(client, cast.viewer, root(cast.system) + "tasks/")
+
+    shown = {figure.label: figure.detail for figure in page.figures}
+    assert shown["pass^2"] == "over 3 of 3 tasks; pass^1 1.00"
+
+
 def test_the_level_and_messages_are_kept_in_the_address(client: Client, cast: Cast) -> None:
     ingest(cast.system, [record("1", 0), record("1", 1, calls=(("get_order", {"order": "B"}),))])
     path = root(cast.system) + "tasks/"

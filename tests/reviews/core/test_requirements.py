@@ -243,6 +243,7 @@ def test_a_broken_trial_counts_by_its_violations_alone(
     assert came_to is disposition
     assert (found.outcome, found.rule_clean) == ("unknown", rule_clean)
     assert (found.passed, found.failed, found.open) == ((), failed, ())
+    assert (found.n_required, found.n_reached) == (0, 0)
 
 
 def test_harms_and_progress_come_from_the_checks_notes() -> None:
