@@ -27,7 +27,9 @@ from traces.models import (
 )
 
 NOT_AN_ENGINEER = "Only an engineer of this system proposes contracts."
-NOT_A_DECIDER = "Only a reviewer or an owner of this system decides on proposed contracts."
+NOT_A_DECIDER = (
+    "Only a reviewer or an owner of this system decides on proposed rules and contracts."
+)
 OWN_PROPOSAL = "You proposed these contracts; somebody else decides on them."
 BROUGHT_EVIDENCE = (
     "You uploaded evidence of this system or declared a run of it; somebody who did neither "

@@ -77,7 +77,16 @@ def processes_of(data: Path) -> dict[int, str]:
 
 def pid_of(data: Path, word: str) -> int:
     """The first-born process of a data folder whose command line has a word."""
-    return min(pid for pid, command in processes_of(data).items() if word in command)
+    return min((pid for pid, command in processes_of(data).items() if word in command), key=_born)
+
+
+def _born(pid: int) -> tuple[int, int]:
+    """When a process began, in ticks since the machine did. Its number tells less: they wrap."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return (sys.maxsize, pid)  # it has ended meanwhile
+    return (int(stat.rsplit(")", 1)[1].split()[19]), pid)
 
 
 class Up:

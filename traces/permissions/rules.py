@@ -23,13 +23,15 @@ from traces.models import (
 )
 
 NOT_AN_ENGINEER = "Only an engineer of this system proposes rules."
-NOT_A_DECIDER = "Only a reviewer or an owner of this system decides on proposed rules."
+NOT_A_DECIDER = (
+    "Only a reviewer or an owner of this system decides on proposed rules and contracts."
+)
 OWN_PROPOSAL = "You proposed this version; somebody else decides on it."
 BROUGHT_EVIDENCE = (
     "You uploaded evidence of this system or declared a run of it; somebody who did neither "
     "decides on its rules."
 )
-NOT_A_WORKER = "A viewer does not stop or restart work on rules."
+NOT_A_WORKER = "A viewer does not stop or restart work on rules and contracts."
 NOT_THE_PROPOSER = "Only the person who proposed a version withdraws it."
 
 _APPROVED = Q(decision__outcome=RulesOutcome.APPROVED.value) | Q(decision=None, based_on=None)

@@ -607,6 +607,7 @@ def test_counts_stand_beside_states_and_reasons(client: Client, cast: Cast) -> N
         "A pass, but the agent took no step (0)",
         "A pass, but the harness broke (1)",
         "A person's verdict came in a file (0)",
+        "A verdict names a criterion that the contract does not have (0)",
     ]
     page = visit(client, cast.viewer, flags_path(cast.system), why="person", passing="1")
     assert [c.count for c in page.states] == [1, 0, 1]

@@ -22,7 +22,7 @@ from traces.services.people import set_member
 pytestmark = pytest.mark.django_db
 
 FAIL = [verdict("fail")]
-ENGINEERS = "Only an engineer of this system uploads evidence, declares runs, proposes rules"
+ENGINEERS = "Only an engineer of this system uploads evidence, declares runs, proposes tasks"
 
 
 def calculates(expression: str) -> tuple[tuple[str, dict[str, Any]], ...]:

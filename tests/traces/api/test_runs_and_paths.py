@@ -161,5 +161,13 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/novelty",
         "/api/v1/figures",
         "/api/v1/trials/{trial_id}",
+        "/api/v1/trials/{trial_id}/evidence",
+        "/api/v1/contracts",
+        "/api/v1/contracts/check",
+        "/api/v1/contracts/previews",
+        "/api/v1/contracts/previews/{preview_id}",
+        "/api/v1/contracts/previews/{preview_id}/propose",
+        "/api/v1/cases",
+        "/api/v1/overview",
         "/api/v1/export",
     }

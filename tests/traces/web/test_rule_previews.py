@@ -383,7 +383,7 @@ def test_a_proposed_version_shows_each_person_what_they_may_do(client: Client, c
     engineer = visit(client, cast.engineer, url)
     viewer = visit(client, cast.viewer, url)
     owner = visit(client, cast.owner, url)
-    only = "Only a reviewer or an owner of this system decides on proposed rules."
+    only = "Only a reviewer or an owner of this system decides on proposed rules and contracts."
 
     assert (engineer.heading, engineer.badge.label) == ("Rules version 2 is proposed", "proposed")
     assert engineer.sentence == "You proposed this version; somebody else decides on it."

@@ -275,7 +275,7 @@ def test_work_on_a_version_is_shown_wherever_paths_are(
     )
     assert (page.work.may_stop, page.work.may_restart) == (is_moving, not is_moving)
     assert (viewed.work.may_stop, viewed.work.may_restart) == (False, False)
-    assert viewed.work.why_not == "A viewer does not stop or restart work on rules."
+    assert viewed.work.why_not == "A viewer does not stop or restart work on rules and contracts."
     assert [each.sentence for each in tasks.notices] == [notice]
     task = tasks.rows[0].href
     pages = (task, task.replace("?", "compare/?"))
