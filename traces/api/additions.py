@@ -99,7 +99,7 @@ class AdditionCreate(ApiView):
         try:
             document = _document(request)
             source, reason = (_text(document, name) for name in ("source", "reason"))
-            before = EvidenceAddition.objects.filter(trial=found).count()
+            now = timezone.now()
             row = add_evidence_to(
                 found,
                 addition_from(document),
@@ -107,11 +107,11 @@ class AdditionCreate(ApiView):
                 reason=reason,
                 by=caller.user,
                 api_key=caller.key,
-                now=timezone.now(),
+                now=now,
             )
         except AdditionError as error:
             return _refused(error)
-        is_new = row.order > before
+        is_new = row.added_at == now  # else somebody added the same before
         return Response(
             AdditionSerializer(row).data,
             status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
