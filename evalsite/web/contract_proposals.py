@@ -61,6 +61,7 @@ from traces.tasks import hint_contract_preview, hint_regrade
 from traces.web import pages
 from traces.web.addresses import Addresses, address
 from traces.web.polling import polled
+from traces.web.preview_work import preview_work
 from traces.web.rule_rows import work_badge
 from traces.web.shell import system_shell
 
@@ -237,28 +238,13 @@ def _preview_heading(preview: ContractPreview, result: PreviewResult | None) -> 
 
 
 def _preview_work(preview: ContractPreview, result: PreviewResult | None) -> pages.Work | None:
-    state = WorkState(preview.state)
-    if state is WorkState.DONE:
-        if result is not None:
-            return None
-        failure = "Another version of the product made this preview. Preview the contracts again."
-        return pages.Work(
-            "", "", work_badge(WorkState.FAILED), None, is_moving=False, failure=failure
-        )
     n_total = preview.n_total
     so_far = (
         "The stored trials are being counted."
         if n_total is None
         else f"{preview.n_done:,} of {counted(n_total, 'trial')} decided."
     )
-    return pages.Work(
-        heading="",
-        sentence="It waits for a worker." if state is WorkState.WAITING else so_far,
-        badge=work_badge(state),
-        percent=percent_done(preview.n_done, n_total) if preview.is_open else None,
-        is_moving=preview.is_open,
-        failure=preview.failure,
-    )
+    return preview_work(preview, is_known=result is not None, what="the contracts", so_far=so_far)
 
 
 def _again_label(

@@ -17,11 +17,11 @@ from traces.core.rule_effects import RulesEffect, parse_effect
 from traces.models import RulesPreview, WorkState
 from traces.permissions.rules import proposal_refusal
 from traces.selectors.rules import newest_approved, rules_in
-from traces.selectors.rules_work import percent_done
 from traces.services.rules import RulesError, propose_rules
 from traces.web import pages
 from traces.web.addresses import Addresses, address
 from traces.web.polling import polled
+from traces.web.preview_work import preview_work
 from traces.web.rule_forms import ProposeForm, rule_text
 from traces.web.rule_rows import (
     SHOWN_CHANGES,
@@ -29,7 +29,6 @@ from traces.web.rule_rows import (
     change_of,
     effect_headline,
     effect_view,
-    work_badge,
 )
 from traces.web.shell import system_shell
 
@@ -130,28 +129,13 @@ def _heading(preview: RulesPreview, effect: RulesEffect | None) -> str:
 
 
 def _work(preview: RulesPreview, effect: RulesEffect | None) -> pages.Work | None:
-    state = WorkState(preview.state)
-    if state is WorkState.DONE:
-        if effect is not None:
-            return None
-        failure = "Another version of the product made this preview. Preview the change again."
-        return pages.Work(
-            "", "", work_badge(WorkState.FAILED), None, is_moving=False, failure=failure
-        )
     n_total = preview.n_total
     so_far = (
         "The stored paths are being read."
         if n_total is None
         else f"{preview.n_done:,} of {counted(n_total, 'trajectory', 'trajectories')} read."
     )
-    return pages.Work(
-        heading="",
-        sentence="It waits for a worker." if state is WorkState.WAITING else so_far,
-        badge=work_badge(state),
-        percent=percent_done(preview.n_done, n_total) if preview.is_open else None,
-        is_moving=preview.is_open,
-        failure=preview.failure,
-    )
+    return preview_work(preview, is_known=effect is not None, what="the change", so_far=so_far)
 
 
 def _edit_url(change: RuleChange, at: Addresses) -> str:
