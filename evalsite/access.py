@@ -31,7 +31,9 @@ class Act(StrEnum):
     APPROVE = "approve"  # a contract or rules version that somebody else proposed
     RECOMPUTE = "recompute"  # stop or restart work, take a proposal of one's own back
     WORK = "work"  # on cases: assign, set a date, set aside, ask for a rerun
-    REVIEW = "review"  # give verdicts, mark checks
+    REVIEW = "review"  # give verdicts, label, adjudicate, mark checks, vouch
+    WRITE_RUBRIC = "write_rubric"  # a new text of a rubric
+    ASK_JUDGES = "ask_judges"  # make probes, run judges, bring labels in
     OWN = "own"
 
 
@@ -44,6 +46,8 @@ ALLOWED: dict[Act, frozenset[Role]] = {
     Act.RECOMPUTE: frozenset({Role.ENGINEER, Role.REVIEWER, Role.OWNER}),
     Act.WORK: frozenset({Role.ENGINEER, Role.REVIEWER, Role.OWNER}),
     Act.REVIEW: frozenset({Role.REVIEWER}),
+    Act.WRITE_RUBRIC: frozenset({Role.ENGINEER, Role.REVIEWER}),
+    Act.ASK_JUDGES: frozenset({Role.ENGINEER, Role.REVIEWER}),
     Act.OWN: frozenset({Role.OWNER}),
 }
 _REFUSALS = {
@@ -54,7 +58,11 @@ _REFUSALS = {
     "contracts.",
     Act.RECOMPUTE: "A viewer does not stop or restart work on rules and contracts.",
     Act.WORK: "A viewer does not work on cases; comment on one instead.",
-    Act.REVIEW: "Only a reviewer of this system gives verdicts and marks checks.",
+    Act.REVIEW: "Only a reviewer of this system gives verdicts and labels, decides disputes, marks "
+    "checks and vouches.",
+    Act.WRITE_RUBRIC: "Only an engineer or a reviewer of this system writes rubrics.",
+    Act.ASK_JUDGES: "Only an engineer or a reviewer of this system makes probes, runs judges and "
+    "brings labels in.",
     Act.OWN: "Only an owner of this system does that.",
 }
 

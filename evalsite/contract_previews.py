@@ -20,7 +20,7 @@ from evalsite.regrading import StoredDisposition, stored_dispositions
 from reviews.core.check_verdicts import Fixture, given_checks
 from reviews.core.contract_drafts import grader_tests_of
 from reviews.core.deciding import DecidedBy, TaskRequirements
-from reviews.core.disposition import GivenVerdict, TrialFacts
+from reviews.core.disposition import Adjudication, GivenVerdict, TrialFacts
 from reviews.core.regrades import (
     EffectCounter,
     PreviewResult,
@@ -29,7 +29,7 @@ from reviews.core.regrades import (
     preview_document,
 )
 from reviews.core.requirements import CheckNotes
-from reviews.selectors.votes import TrialVotes, marks_on, trial_votes
+from reviews.selectors.votes import TrialVotes, calibrations_in, marks_on, trial_votes
 from traces.models import ContractPreview, System, Task, Tool, Trial, WorkState
 from traces.selectors.contracts import VersionedContract, contract_of_stored
 from traces.selectors.rules import rules_of
@@ -118,8 +118,12 @@ class _Preview:
             return counter.effect(task_id)
         version = VersionedContract(DRAFT, self.preview.uuid, 0, task.pk, self.contracts[task_id])
         grader, outcomes = ContractGrader(version), _Outcomes()
-        marks = marks_on([task.pk]).get(task.pk, ())
-        requirements = TaskRequirements(version.contract, contract_key=version.key, marks=marks)
+        requirements = TaskRequirements(
+            version.contract,
+            contract_key=version.key,
+            marks=marks_on([task.pk]).get(task.pk, ()),
+            calibrations=calibrations_in([task.system_id])[task.system_id],
+        )
         for few in self._trials_of(task):
             votes = trial_votes(few)
             before = stored_dispositions(few)
@@ -179,6 +183,7 @@ class _Graded:
     facts: TrialFacts
     verdicts: Sequence[GivenVerdict]
     notes: Mapping[str, CheckNotes]
+    adjudications: Sequence[Adjudication]
     is_faulty: bool
     fixture: Fixture | None
 
@@ -196,6 +201,7 @@ def _graded(rows: TrialEvidenceRows, grader: ContractGrader, votes: TrialVotes) 
         TrialFacts(rows.recorded.status, grading.missing_evidence, rows.evidence_order),
         verdicts,
         notes,
+        votes.adjudications,
         bool(grading.fixture_faults),
         grading.fixture,
     )
@@ -237,7 +243,11 @@ class _Outcomes:
 
     def _end(self, trial: _Graded, requirements: TaskRequirements, *, is_faulty: bool) -> _End:
         decided: DecidedBy = requirements.decided(
-            trial.facts, trial.verdicts, trial.notes, has_faulty_fixture=is_faulty
+            trial.facts,
+            trial.verdicts,
+            trial.notes,
+            adjudications=trial.adjudications,
+            has_faulty_fixture=is_faulty,
         )
         figures = decided.figures
         end = (decided.decision.disposition.value, figures.failed, figures.open)

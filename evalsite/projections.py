@@ -18,8 +18,15 @@ from reviews.core.cases import DecidedCase
 from reviews.core.deciding import DecidedBy, TaskRequirements
 from reviews.core.disposition import DISPOSITION_VERSION, StandingResult, TrialFacts
 from reviews.core.notices import NoticedTrial
-from reviews.selectors.votes import SeenEvidence, TrialVotes, marks_on, trial_votes
+from reviews.selectors.votes import (
+    SeenEvidence,
+    TrialVotes,
+    calibrations_in,
+    marks_on,
+    trial_votes,
+)
 from reviews.services.case_rows import follow_dispositions
+from reviews.services.dispute_rows import DecidedDisputes, follow_disputes
 from reviews.services.flags import DecidedTrial, raise_product_flags
 from traces.core.records import TrialStatus
 from traces.models import System, Task
@@ -129,6 +136,9 @@ def _decide_rows(rows: Sequence[_Attempt], now: datetime) -> None:
     noticed = [tasks.noticed(row, votes.get(row.pk, nothing)) for row in rows]
     raise_product_flags(noticed, now=now)
     follow_dispositions((_case(row, decided[row.pk]) for row in rows), now=now)
+    follow_disputes(
+        (_disputes(row, votes.get(row.pk, nothing), decided[row.pk]) for row in rows), now=now
+    )
 
 
 class _Tasks:
@@ -138,16 +148,24 @@ class _Tasks:
         self, rows: Sequence[_Attempt], contracts: Mapping[int, VersionedContract]
     ) -> None:
         tasks = {row.task_id: row.contract_pk for row in rows}
+        calibrations = calibrations_in(row.system_id for row in rows)
+        system_of = {row.task_id: row.system_id for row in rows}
         marks = marks_on(tasks)
         self._requirements: dict[int, TaskRequirements] = {}
         self._criteria: dict[int, frozenset[str]] = {}
         for task, contract_pk in tasks.items():
+            holds = calibrations[system_of[task]]
             if contract_pk is None:
-                self._requirements[task] = TaskRequirements(marks=marks.get(task, ()))
+                self._requirements[task] = TaskRequirements(
+                    marks=marks.get(task, ()), calibrations=holds
+                )
                 continue
             version = contracts[contract_pk]
             made = TaskRequirements(
-                version.contract, contract_key=version.key, marks=marks.get(task, ())
+                version.contract,
+                contract_key=version.key,
+                marks=marks.get(task, ()),
+                calibrations=holds,
             )
             self._requirements[task] = made
             self._criteria[task] = frozenset(r.criterion for r in made.requirements(()))
@@ -155,9 +173,10 @@ class _Tasks:
     def decided(self, row: _Attempt, votes: TrialVotes, *, is_mixed: bool) -> DecidedBy:
         seen = votes.seen.get(row.contract_pk, _NOTHING_SEEN) if row.contract_pk else _NOTHING_SEEN
         return self._requirements[row.task_id].decided(
-            TrialFacts(row.status, seen.missing, seen.evidence_order),
+            TrialFacts(row.status, seen.missing, votes.evidence_order(row.contract_pk)),
             votes.verdicts,
             votes.notes,
+            adjudications=votes.adjudications,
             has_faulty_fixture=is_mixed or bool(seen.faults),
         )
 
@@ -186,6 +205,20 @@ def _case(row: _Attempt, decided: DecidedBy) -> DecidedCase:
             if standing.requirement.mandatory and standing.result is StandingResult.OPEN
         ),
         stands=row.stands,
+    )
+
+
+def _disputes(row: _Attempt, votes: TrialVotes, decided: DecidedBy) -> DecidedDisputes:
+    return DecidedDisputes(
+        trial_id=row.pk,
+        system_id=row.system_id,
+        task_id=row.task_id,
+        release_id=row.release_id,
+        stands=row.stands,
+        decision=decided.decision,
+        verdicts=decided.verdicts,
+        adjudications=tuple(votes.adjudications),
+        evidence_order=votes.evidence_order(row.contract_pk),
     )
 
 

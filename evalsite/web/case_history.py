@@ -63,6 +63,8 @@ def _words(event: HistoryEvent, today: date) -> tuple[str, str]:
             return _marked(event), event.text
         case CaseEventKind.VERDICT:
             return _verdict(event)
+        case CaseEventKind.ADJUDICATED:
+            return _adjudicated(event), event.text
 
 
 def _assigned(event: HistoryEvent) -> str:
@@ -93,6 +95,13 @@ def _verdict(event: HistoryEvent) -> tuple[str, str]:
         if event.text.startswith(begin):
             return f"{what} {said}", event.text.removeprefix(begin)
     return "gave a verdict", event.text
+
+
+def _adjudicated(event: HistoryEvent) -> str:
+    """What a reviewer decided on a dispute; its detail holds criterion and ruling."""
+    ruling = str(event.detail.get("ruling", "")).replace("_", " ")
+    what = "decided again" if event.detail.get("is_correction") else "decided the dispute"
+    return f"{what} on {event.detail.get('criterion')}: {ruling}"
 
 
 def _parts(event: HistoryEvent) -> str:

@@ -14,9 +14,14 @@ from reviews.core.disposition import (
     Standing,
     StandingResult,
     TrialFacts,
-    disposition_of,
 )
-from reviews.selectors.votes import SeenEvidence, TrialVotes, marks_on, trial_votes
+from reviews.selectors.votes import (
+    SeenEvidence,
+    TrialVotes,
+    calibrations_in,
+    marks_on,
+    trial_votes,
+)
 from traces.core.records import TrialStatus
 from traces.models import Trial
 from traces.selectors.contracts import VersionedContract, contracts_in_effect
@@ -55,29 +60,37 @@ class TrialReasons:
 
 
 def reasons_of(trial_pks: Sequence[int]) -> dict[int, TrialReasons]:
-    """Trials decided from what is stored of them, in six queries at most whatever their number."""
+    """Trials decided from what is stored of them, in eight queries at most whatever their number."""
     if not trial_pks:
         return {}
     trials = {
-        pk: (task_pk, TrialStatus(status))
-        for pk, task_pk, status in Trial.objects.filter(pk__in=trial_pks).values_list(
-            "pk", "task_id", "status"
+        pk: (system_pk, task_pk, TrialStatus(status))
+        for pk, system_pk, task_pk, status in Trial.objects.filter(pk__in=trial_pks).values_list(
+            "pk", "system_id", "task_id", "status"
         )
     }
-    tasks = {task_pk for task_pk, _ in trials.values()}
+    tasks = {task_pk for _, task_pk, _ in trials.values()}
+    calibrations = calibrations_in(system_pk for system_pk, _, _ in trials.values())
     contracts, marks = contracts_in_effect(tasks), marks_on(tasks)
     votes = trial_votes(trials)
     mixed = mixed_fixtures(trials) if contracts else set()
     found = {}
-    for pk, (task_pk, status) in trials.items():
+    for pk, (system_pk, task_pk, status) in trials.items():
         contract, said = contracts.get(task_pk), votes.get(pk) or TrialVotes()
         seen = (said.seen.get(contract.pk) if contract else None) or SeenEvidence()
-        given = tuple(said.verdicts)
-        wanted = TaskRequirements(
+        requirements = TaskRequirements(
             contract.contract if contract else None,
             contract_key=contract.key if contract else "",
             marks=marks.get(task_pk, ()),
-        ).requirements(given, has_faulty_fixture=pk in mixed or bool(seen.faults))
-        facts = TrialFacts(status, seen.missing, seen.evidence_order)
-        found[pk] = TrialReasons(disposition_of(facts, wanted, given), given, contract, seen)
+            calibrations=calibrations[system_pk],
+        )
+        decided = requirements.decided(
+            TrialFacts(
+                status, seen.missing, said.evidence_order(contract.pk if contract else None)
+            ),
+            said.verdicts,
+            adjudications=said.adjudications,
+            has_faulty_fixture=pk in mixed or bool(seen.faults),
+        )
+        found[pk] = TrialReasons(decided.decision, tuple(decided.verdicts), contract, seen)
     return found

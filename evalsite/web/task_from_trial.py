@@ -325,6 +325,7 @@ def _why(trial: Trial) -> str:
     """The reason that the form begins with: what failed, else what is open."""
     standings = trial_standings(
         trial.pk,
+        system_pk=trial.system_id,
         task_pk=trial.task_id,
         status=TrialStatus(trial.status),
         contract_pk=trial.task.contract_id,

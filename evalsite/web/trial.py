@@ -77,6 +77,7 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
     asked = number_in(request, "step") or number_in(request, "from")
     standings = trial_standings(
         found.pk,
+        system_pk=system.pk,
         task_pk=found.task_pk,
         status=TrialStatus(found.status),
         contract_pk=found.contract_pk,

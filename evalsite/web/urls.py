@@ -4,21 +4,29 @@ from django.urls import path
 
 from evalsite.web import (
     accepted,
+    adjudicate,
+    calibration_sets,
     case_work,
     cases,
     contract_editing,
     contract_proposals,
     contracts,
+    disputes,
     evidence_form,
     exports,
     families,
     flags,
+    judge_runs,
+    judges,
+    labelling,
     mark_form,
     overview,
     path_accept,
+    probes,
     production,
     regrades,
     release,
+    rubrics,
     task,
     task_diagnostics,
     task_from_trial,
@@ -26,6 +34,7 @@ from evalsite.web import (
     tasks,
     trial,
     verdict_form,
+    vouching,
 )
 
 urlpatterns = [
@@ -168,4 +177,134 @@ urlpatterns = [
         families.note_exposure,
         name="note-exposure",
     ),
+    path("systems/<slug:slug>/disputes/", disputes.dispute_list, name="dispute-list"),
+    path("systems/<slug:slug>/disputes.csv", disputes.disputes_csv, name="disputes-csv"),
+    path("systems/<slug:slug>/disputes/decided/", disputes.decided_list, name="decided-disputes"),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/",
+        adjudicate.dispute_page,
+        name="dispute-detail",
+    ),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/effect",
+        adjudicate.dispute_effect,
+        name="dispute-effect",
+    ),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/draft",
+        adjudicate.dispute_draft,
+        name="dispute-draft",
+    ),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/undo",
+        adjudicate.dispute_undo,
+        name="dispute-undo",
+    ),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/skip",
+        adjudicate.dispute_skip,
+        name="dispute-skip",
+    ),
+    path("systems/<slug:slug>/labelling/", calibration_sets.set_list, name="calibration-set-list"),
+    path(
+        "systems/<slug:slug>/labelling/new/", calibration_sets.set_new, name="calibration-set-new"
+    ),
+    path(
+        "systems/<slug:slug>/labelling/import/", calibration_sets.label_import, name="label-import"
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/",
+        calibration_sets.set_page,
+        name="calibration-set",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/export",
+        calibration_sets.set_export,
+        name="calibration-set-export",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/vouch",
+        calibration_sets.set_vouch,
+        name="calibration-set-vouch",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/withdraw",
+        calibration_sets.item_withdraw,
+        name="calibration-item-withdraw",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/close",
+        calibration_sets.set_close,
+        name="calibration-set-close",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/label/", labelling.label_page, name="label-page"
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/label/draft",
+        labelling.label_draft,
+        name="label-draft",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/label/undo",
+        labelling.label_undo,
+        name="label-undo",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/label/skip",
+        labelling.label_skip,
+        name="label-skip",
+    ),
+    path(
+        "systems/<slug:slug>/labelling/<int:number>/label/extend",
+        labelling.label_extend,
+        name="label-extend",
+    ),
+    path("systems/<slug:slug>/judges/", judges.judge_list, name="judge-list"),
+    path(
+        "systems/<slug:slug>/judges/<int:judge>/<int:criterion>/",
+        judges.judge_card,
+        name="judge-card",
+    ),
+    path(
+        "systems/<slug:slug>/judges/<int:judge>/<int:criterion>/read",
+        judges.judge_read,
+        name="judge-read",
+    ),
+    path("systems/<slug:slug>/probes/", probes.probe_list, name="probe-list"),
+    path("systems/<slug:slug>/probes/<int:number>/", probes.probe_batch, name="probe-batch"),
+    path(
+        "systems/<slug:slug>/probes/<int:number>/bundle", probes.probe_bundle, name="probe-bundle"
+    ),
+    path("systems/<slug:slug>/judge-runs/", judge_runs.judge_run_list, name="judge-run-list"),
+    path("systems/<slug:slug>/judge-runs/new", judge_runs.judge_run_new, name="judge-run-new"),
+    path(
+        "systems/<slug:slug>/judge-runs/<int:number>/", judge_runs.judge_run_page, name="judge-run"
+    ),
+    path(
+        "systems/<slug:slug>/judge-runs/<int:number>/work",
+        judge_runs.judge_run_work,
+        name="judge-run-work",
+    ),
+    path("systems/<slug:slug>/rubrics/", rubrics.rubric_list, name="rubric-list"),
+    path("systems/<slug:slug>/rubrics/new", rubrics.rubric_new, name="rubric-new"),
+    path("systems/<slug:slug>/rubrics/<int:rubric>/", rubrics.rubric_page, name="rubric"),
+    path(
+        "systems/<slug:slug>/rubrics/<int:rubric>/version",
+        rubrics.rubric_version,
+        name="rubric-version",
+    ),
+    path(
+        "systems/<slug:slug>/rubrics/requests/<int:asked>/close",
+        rubrics.rubric_request_close,
+        name="rubric-request-close",
+    ),
+    path("systems/<slug:slug>/vouching/", vouching.vouch_list, name="vouch-list"),
+    path("systems/<slug:slug>/vouching/vouch", vouching.vouch_for, name="vouch-for"),
+    path(
+        "systems/<slug:slug>/disputes/<uuid:dispute>/decide",
+        adjudicate.dispute_decide,
+        name="dispute-decide",
+    ),
+    path("systems/<slug:slug>/probes/new", probes.probe_new, name="probe-new"),
 ]

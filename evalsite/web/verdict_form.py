@@ -167,6 +167,7 @@ def _page(
     here = at.trial(trial.uuid)
     standings = trial_standings(
         trial.pk,
+        system_pk=trial.system_id,
         task_pk=trial.task_id,
         status=TrialStatus(trial.status),
         contract_pk=trial.task.contract_id,

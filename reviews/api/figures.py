@@ -85,6 +85,7 @@ class TrialDetail(ApiView):
             raise Http404("There is no such trial, or it is of another system.")
         standings = trial_standings(
             trial.pk,
+            system_pk=trial.system_id,
             task_pk=trial.task_id,
             status=TrialStatus(trial.status),
             contract_pk=trial.task.contract_id,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reviews.core.calibrations import NO_CALIBRATIONS, Calibrations
 from reviews.core.disposition import (
+    Adjudication,
     Decision,
     GivenVerdict,
     Requirement,
@@ -30,6 +32,7 @@ class DecidedBy:
 
     decision: Decision
     figures: TrialFigures
+    verdicts: Sequence[GivenVerdict]  # as they were read: calibrated judges marked as such
 
 
 class TaskRequirements:
@@ -41,9 +44,11 @@ class TaskRequirements:
         *,
         contract_key: str = "",
         marks: Sequence[MarkedCriterion] = (),
+        calibrations: Calibrations = NO_CALIBRATIONS,
     ) -> None:
         self.contract, self.contract_key = contract, contract_key
         self.marks = tuple(marks)
+        self.calibrations = calibrations
         self._made: dict[bool, tuple[Requirement, ...]] = {}
 
     def requirements(
@@ -67,12 +72,14 @@ class TaskRequirements:
         verdicts: Sequence[GivenVerdict],
         notes: Mapping[str, CheckNotes] | None = None,
         *,
+        adjudications: Sequence[Adjudication] = (),
         has_faulty_fixture: bool = False,
     ) -> DecidedBy:
         """The disposition of a trial and what figures count of it."""
         requirements = self.requirements(verdicts, has_faulty_fixture=has_faulty_fixture)
-        decision = disposition_of(facts, requirements, verdicts)
+        verdicts = self.calibrations.applied(verdicts, requirements)
+        decision = disposition_of(facts, requirements, verdicts, adjudications)
         figures = figures_of(
             decision, facts.status, contract=self.contract, verdicts=verdicts, notes=notes
         )
-        return DecidedBy(decision, figures)
+        return DecidedBy(decision, figures, verdicts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -21,7 +22,7 @@ from traces.core.records import (
     VerdictValue,
 )
 
-DISPOSITION_VERSION = 2
+DISPOSITION_VERSION = 3
 """Stored beside every disposition. It goes up whenever the same verdicts may come out otherwise."""
 
 
@@ -112,6 +113,7 @@ class GivenVerdict:
     raw_word: str = ""
     score: Decimal | None = None
     cited_steps: tuple[int, ...] = ()
+    given_at: datetime | None = None  # None: nobody asks when
 
     @property
     def counts(self) -> bool:
@@ -165,6 +167,7 @@ class Adjudication:
     criterion_digest: bytes | None = None
     evidence_order: int = 0  # how much evidence there was when it was decided
     replaces: str | None = None  # id of the adjudication before it
+    is_by_party: bool = False  # decided by somebody with a verdict of their own on it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,77 @@
 """What we make of what happened."""
 
 from reviews.models.accepted import AcceptedPath, AcceptedPathWithdrawal
+from reviews.models.adjudications import Adjudication, DraftPurpose, ReviewDraft, Vouch
 from reviews.models.cases import Case, CaseEvent, CaseEventKind, CaseState
+from reviews.models.disputes import Dispute, DisputeSkip, DisputeState
 from reviews.models.flags import Flag, FlagClosing, FlagCode
+from reviews.models.judges import (
+    Calibration,
+    CalibrationStatus,
+    JudgeRun,
+    JudgeRunItem,
+    Probe,
+    ProbeBatch,
+    ProbeVerdict,
+)
+from reviews.models.labels import (
+    CalibrationItem,
+    CalibrationSet,
+    Consensus,
+    Label,
+    Revelation,
+    Sampling,
+    Seat,
+    SeatEnding,
+    SetVouch,
+)
 from reviews.models.marks import CheckMark, CheckMarkWithdrawal
 from reviews.models.regrades import Regrade
+from reviews.models.rubrics import Rubric, RubricRequest, RubricVersion
 from reviews.models.verdicts import Criterion, Grader, GraderVersion, Verdict, WaitingVerdict
 
 __all__ = [
     "AcceptedPath",
     "AcceptedPathWithdrawal",
+    "Adjudication",
+    "Calibration",
+    "CalibrationItem",
+    "CalibrationSet",
+    "CalibrationStatus",
     "Case",
     "CaseEvent",
     "CaseEventKind",
     "CaseState",
     "CheckMark",
     "CheckMarkWithdrawal",
+    "Consensus",
     "Criterion",
+    "Dispute",
+    "DisputeSkip",
+    "DisputeState",
+    "DraftPurpose",
     "Flag",
     "FlagClosing",
     "FlagCode",
     "Grader",
     "GraderVersion",
+    "JudgeRun",
+    "JudgeRunItem",
+    "Label",
+    "Probe",
+    "ProbeBatch",
+    "ProbeVerdict",
     "Regrade",
+    "Revelation",
+    "ReviewDraft",
+    "Rubric",
+    "RubricRequest",
+    "RubricVersion",
+    "Sampling",
+    "Seat",
+    "SeatEnding",
+    "SetVouch",
     "Verdict",
+    "Vouch",
     "WaitingVerdict",
 ]

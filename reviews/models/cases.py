@@ -85,6 +85,7 @@ class CaseEventKind(StrEnum):
     EVIDENCE = "evidence"  # evidence was added
     MARKED = "marked"  # a check, fixture or rubric was marked
     VERDICT = "verdict"  # a person gave one, or corrected their own
+    ADJUDICATED = "adjudicated"  # a reviewer decided a dispute, or corrected that
 
 
 class CaseEvent(models.Model):

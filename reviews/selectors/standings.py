@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.db import connection
 from evalsite.common import blobs
 from reviews.core.deciding import TaskRequirements
 from reviews.core.disposition import (
+    Adjudication,
     Decision,
     GivenVerdict,
     Standing,
@@ -22,7 +23,7 @@ from reviews.core.disposition import (
 from reviews.core.requirements import FIXTURE, MarkedCriterion
 from reviews.selectors.marks import HeldMark, held_marks
 from reviews.selectors.verdict_cards import TrialCards, VerdictCard, trial_cards
-from reviews.selectors.votes import SeenEvidence
+from reviews.selectors.votes import SeenEvidence, adjudications_on, calibrations_in
 from traces.core.records import GraderKind, TrialStatus, VerdictValue
 from traces.selectors.contracts import VersionedContract, contracts_named
 
@@ -72,6 +73,7 @@ class TrialStandings:
     missing_evidence: tuple[str, ...]
     fixture_faults: tuple[str, ...]
     additions: tuple[AddedEvidence, ...]
+    adjudications: tuple[Adjudication, ...]  # all of the trial's, in the order they came
     case: uuid.UUID | None
     is_case_open: bool
 
@@ -103,9 +105,14 @@ class TrialStandings:
 
 
 def trial_standings(
-    trial_pk: int, *, task_pk: int, status: TrialStatus, contract_pk: int | None
+    trial_pk: int,
+    *,
+    system_pk: int,
+    task_pk: int,
+    status: TrialStatus,
+    contract_pk: int | None,
 ) -> TrialStandings:
-    """The standings of a trial, in at most four queries."""
+    """The standings of a trial, in at most six queries."""
     found = trial_cards(trial_pk)
     beside = _beside(trial_pk, task_pk)
     if contract_pk is None:
@@ -119,9 +126,22 @@ def trial_standings(
         contract.contract if contract else None,
         contract_key=contract.key if contract else "",
         marks=[_marked(mark) for mark in beside.marks],
+        calibrations=calibrations_in([system_pk])[system_pk],
     )
     facts = TrialFacts(status, seen.missing, len(beside.additions))
-    decision = requirements.decided(facts, given, has_faulty_fixture=bool(faults)).decision
+    adjudications = tuple(one for _, _, one in adjudications_on([trial_pk]))
+    decided = requirements.decided(
+        facts, given, adjudications=adjudications, has_faulty_fixture=bool(faults)
+    )
+    decision = decided.decision
+    # Whether a judge's verdict counts depends on what is required: the cards say it alike.
+    found = replace(
+        found,
+        cards=tuple(
+            replace(card, given=read)
+            for card, read in zip(found.cards, decided.verdicts, strict=True)
+        ),
+    )
     return TrialStandings(
         decision=decision,
         contract=contract,
@@ -133,6 +153,7 @@ def trial_standings(
         missing_evidence=seen.missing,
         fixture_faults=faults,
         additions=beside.additions,
+        adjudications=adjudications,
         case=beside.case,
         is_case_open=beside.is_case_open,
     )

@@ -58,6 +58,7 @@ class SystemMenu:
     n_proposals: int  # versions of the current system's rules that wait for a decision
     n_contract_proposals: int  # the same of its contracts
     n_cases: int  # open ones, counted up to `MOST_CASES`
+    n_disputes: int  # open ones that decide something, counted up to `MOST_CASES`
 
 
 def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
@@ -75,11 +76,13 @@ def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
             "  AND NOT EXISTS"
             "  (SELECT FROM traces_contractdecision d WHERE d.proposal_id = p.id)),"
             " (SELECT count(*) FROM (SELECT FROM reviews_case c WHERE c.system_id = %s"
-            "  AND c.state = 'open' LIMIT %s) w)"
+            "  AND c.state = 'open' LIMIT %s) w),"
+            " (SELECT count(*) FROM (SELECT FROM reviews_dispute x WHERE x.system_id = %s"
+            "  AND x.state = 'open' AND x.decides LIMIT %s) w)"
             " FROM traces_member m JOIN traces_system s ON s.id = m.system_id"
             " WHERE m.user_id = %s ORDER BY s.name, s.id LIMIT %s",
-            [current, current, current, MOST_CASES, user_pk, n],
+            [current, current, current, MOST_CASES, current, MOST_CASES, user_pk, n],
         )
         rows = cursor.fetchall()
-        waiting = rows[0][4:] if rows else (0, 0, 0)
+        waiting = rows[0][4:] if rows else (0, 0, 0, 0)
         return SystemMenu(tuple(row[:4] for row in rows), *waiting)

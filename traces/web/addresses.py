@@ -132,6 +132,73 @@ class Addresses:
         return f"{self.root}regrades/{number}/"
 
     @property
+    def disputes(self) -> str:
+        return f"{self.root}disputes/"
+
+    def dispute(self, dispute: uuid.UUID) -> str:
+        """A dispute and, for reviewers, the form that decides it."""
+        return f"{self.root}disputes/{dispute}/"
+
+    @property
+    def decided_disputes(self) -> str:
+        """Adjudications, newest first."""
+        return f"{self.root}disputes/decided/"
+
+    @property
+    def calibration_sets(self) -> str:
+        return f"{self.root}labelling/"
+
+    @property
+    def new_calibration_set(self) -> str:
+        return f"{self.root}labelling/new/"
+
+    @property
+    def label_import(self) -> str:
+        """The form that brings labels in as a set of their own."""
+        return f"{self.root}labelling/import/"
+
+    def calibration_set(self, number: int) -> str:
+        return f"{self.root}labelling/{number}/"
+
+    def labelling(self, number: int) -> str:
+        """Blind labelling of a set: the item that is reserved for the person."""
+        return f"{self.root}labelling/{number}/label/"
+
+    @property
+    def judges(self) -> str:
+        return f"{self.root}judges/"
+
+    def judge(self, judge: int, criterion: int) -> str:
+        """The calibration card of a judge version on a criterion; both by the ids of their rows."""
+        return f"{self.root}judges/{judge}/{criterion}/"
+
+    @property
+    def probes(self) -> str:
+        return f"{self.root}probes/"
+
+    def probe_batch(self, number: int) -> str:
+        return f"{self.root}probes/{number}/"
+
+    @property
+    def judge_runs(self) -> str:
+        return f"{self.root}judge-runs/"
+
+    def judge_run(self, number: int) -> str:
+        return f"{self.root}judge-runs/{number}/"
+
+    @property
+    def rubrics(self) -> str:
+        return f"{self.root}rubrics/"
+
+    def rubric(self, rubric: int) -> str:
+        return f"{self.root}rubrics/{rubric}/"
+
+    @property
+    def vouching(self) -> str:
+        """Imported human verdicts that wait for a reviewer's word."""
+        return f"{self.root}vouching/"
+
+    @property
     def cases(self) -> str:
         return f"{self.root}cases/"
 

@@ -47,7 +47,16 @@ def system_shell(access: Access, *, section: str) -> Shell:
                     _counted(
                         "Cases", at.cases, section, menu.n_cases, ("case waits", "cases wait")
                     ),
+                    _counted(
+                        "Disputes",
+                        at.disputes,
+                        section,
+                        menu.n_disputes,
+                        ("dispute decides something", "disputes decide something"),
+                    ),
+                    NavItem("Labelling", at.calibration_sets, is_current=section == "Labelling"),
                     NavItem("Flags", at.flags, is_current=section == "Flags"),
+                    NavItem("Judges", at.judges, is_current=section == "Judges"),
                 ),
             ),
             _group("Release", section, ("Releases", at.releases)),
@@ -58,6 +67,7 @@ def system_shell(access: Access, *, section: str) -> Shell:
                         "Contracts", at.contracts, section, menu.n_contract_proposals, _PROPOSALS
                     ),
                     _counted("Rules", at.rules, section, menu.n_proposals, _PROPOSALS),
+                    NavItem("Rubrics", at.rubrics, is_current=section == "Rubrics"),
                     NavItem("Families", at.families, is_current=section == "Families"),
                 ),
             ),

@@ -1,0 +1,36 @@
+"""Not built yet."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.access import Act, SystemRequest, in_system
+
+
+@require_GET
+@in_system()
+def judge_run_list(request: SystemRequest) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
+
+
+@require_POST
+@in_system(Act.ASK_JUDGES)
+def judge_run_new(request: SystemRequest) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
+
+
+@require_GET
+@in_system()
+def judge_run_page(request: SystemRequest, number: int) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
+
+
+@require_POST
+@in_system(Act.ASK_JUDGES)
+def judge_run_work(request: SystemRequest, number: int) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")

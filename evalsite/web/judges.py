@@ -1,0 +1,29 @@
+"""Not built yet."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.access import Act, SystemRequest, in_system
+
+
+@require_GET
+@in_system()
+def judge_list(request: SystemRequest) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
+
+
+@require_GET
+@in_system()
+def judge_card(request: SystemRequest, judge: int, criterion: int) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
+
+
+@require_POST
+@in_system(Act.REVIEW)
+def judge_read(request: SystemRequest, judge: int, criterion: int) -> HttpResponse:
+    """Not built yet."""
+    return HttpResponse("")
