@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reviews.core.calibrations import NO_CALIBRATIONS, Calibrations
 from reviews.core.disposition import (
@@ -32,7 +32,8 @@ class DecidedBy:
 
     decision: Decision
     figures: TrialFigures
-    verdicts: Sequence[GivenVerdict]  # as they were read: calibrated judges marked as such
+    # As they were read, calibrated judges marked as such; their order says nothing.
+    verdicts: Sequence[GivenVerdict] = field(compare=False)
 
 
 class TaskRequirements:

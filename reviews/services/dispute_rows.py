@@ -29,4 +29,5 @@ def follow_disputes(decided: Iterable[DecidedDisputes], *, now: datetime) -> int
 
     Part of the transaction that decides the trials, under the locks of their releases.
     """
-    return sum(0 for _ in decided if now is None)
+    del decided, now
+    return 0
