@@ -129,7 +129,7 @@ def listed_rubrics(system_pk: int) -> tuple[ListedRubric, ...]:
         ListedRubric(
             pk=stored[name].pk if name in stored else None,
             name=name,
-            n_versions=stored[name].n if name in stored else 0,  # type: ignore[attr-defined]
+            n_versions=stored[name].n if name in stored else 0,
             newest=newest.get(name, ""),
             uses=uses.get(name, ()),
             n_requests=asked.get(name, 0),

@@ -190,8 +190,21 @@ class Addresses:
     def rubrics(self) -> str:
         return f"{self.root}rubrics/"
 
+    @property
+    def new_rubric(self) -> str:
+        """Takes a POST: the first text of a rubric."""
+        return f"{self.root}rubrics/new"
+
     def rubric(self, rubric: int) -> str:
         return f"{self.root}rubrics/{rubric}/"
+
+    def rubric_version(self, rubric: int) -> str:
+        """Takes a POST: a further text of a rubric."""
+        return f"{self.root}rubrics/{rubric}/version"
+
+    def rubric_request(self, asked: int) -> str:
+        """Takes a POST: a request for a clearer text is closed without one."""
+        return f"{self.root}rubrics/requests/{asked}/close"
 
     @property
     def vouching(self) -> str:
