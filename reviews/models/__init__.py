@@ -1,5 +1,6 @@
 """What we make of what happened."""
 
+from reviews.core.consensus import Consensus
 from reviews.models.accepted import AcceptedPath, AcceptedPathWithdrawal
 from reviews.models.adjudications import Adjudication, DraftPurpose, ReviewDraft, Vouch
 from reviews.models.cases import Case, CaseEvent, CaseEventKind, CaseState
@@ -17,7 +18,6 @@ from reviews.models.judges import (
 from reviews.models.labels import (
     CalibrationItem,
     CalibrationSet,
-    Consensus,
     Label,
     Revelation,
     Sampling,

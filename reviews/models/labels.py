@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from evalsite.common.fields import one_of
 from evalsite.common.triggers import append_only
+from reviews.core.consensus import Consensus
 from reviews.models.adjudications import Adjudication
 from reviews.models.verdicts import Criterion, Verdict
 from traces.core.records import VerdictValue
@@ -76,15 +77,6 @@ class SetVouch(models.Model):
 
     def __str__(self) -> str:
         return f"vouch for {self.set_id}"
-
-
-class Consensus(StrEnum):
-    """What the people say of an item: two alike, or two of three."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-    SPLIT = "split"  # three people, three answers
 
 
 class CalibrationItem(models.Model):
