@@ -1,0 +1,54 @@
+"""Submitted decisions whose time to be taken back is over become final, once.
+
+A worker does it by a hint, the sweeper after a lost one, and the next page of their author: whoever
+comes first. The draft's row parts them, and it goes in the transaction that decides.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from reviews.models import DraftPurpose, ReviewDraft
+from reviews.selectors.review_drafts import due_drafts
+from reviews.services.review_drafts import DraftRefusedError, refuse_draft, take_due
+from traces.models import User
+
+log = logging.getLogger("evalsite.held_decisions")
+
+Finish = Callable[[ReviewDraft, datetime], None]
+"""Decides what a draft says, at that time. Raises `DraftRefusedError` where it cannot."""
+
+
+def _finishers() -> Mapping[DraftPurpose, Finish]:
+    return {}
+
+
+def finish_due(now: datetime, user: User | None = None) -> int:
+    """Make the submitted drafts final whose time has come, of one person or of everybody.
+
+    Returns how many are final by this. One that is refused keeps its text and says why.
+    """
+    return sum(finish_draft(pk, now=now) for pk in due_drafts(now=now, by=user))
+
+
+@transaction.atomic
+def finish_draft(draft_pk: int, *, now: datetime) -> bool:
+    """Make one submitted draft final if its time has come; False where there is nothing to do."""
+    draft = take_due(draft_pk, now=now)
+    if draft is None:
+        return False
+    extra = {"draft": draft.pk, "purpose": draft.purpose}
+    try:
+        with transaction.atomic():
+            _finishers()[DraftPurpose(draft.purpose)](draft, now)
+    except DraftRefusedError as error:
+        refuse_draft(draft, str(error), now=now)
+        log.info("submitted decision refused", extra=extra)
+        return False
+    draft.delete()
+    log.info("submitted decision final", extra=extra)
+    return True
