@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-MOST_HINTED_CHARS: Final = 200_000
 NUL_MARK: Final = "\u2400"  # the picture of NUL
 REPLACEMENT: Final = "\ufffd"
 
@@ -47,20 +46,6 @@ _PLANE_14: Final = b"\xf3\xa0"  # starts tag characters and variation selectors 
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORMULA = re.compile("[\\s\x00-\x20\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212]|[\t\r\n]")
-_TO_REVIEWERS = re.compile(
-    r"\b(?:ignore|disregard|forget)\b[^.\n]{0,40}"
-    r"\b(?:instructions?|rubrics?|criteri(?:a|on)|rules?|polic(?:y|ies)|guidelines?|checks?)\b"
-    r"|\b(?:graders?|judges?|reviewers?|evaluators?|auditors?|approvers?)\b\s*"
-    r"(?:[:,]|\b(?:must|should|please|may|will|can|note|are)\b)[^.\n]{0,60}"
-    r"\b(?:pass(?:ed)?|approv\w+|correct|skip|mark|score|accept\w*|verified)\b"
-    r"|\b(?:mark|grade|score|rate|record|accept|approve)\b[^.\n]{0,30}"
-    r"\b(?:trial|run|case|task|answer|response|conversation|release)\b[^.\n]{0,20}"
-    r"\b(?:pass(?:ed)?|correct|approved|successful)\b"
-    r"|[\"'](?:verdict|grade|judgement|judgment|passed)[\"']\s*:\s*(?:[\"']?pass|true)"
-    r"|\b(?:review|verdict|evaluation|grading|sign-?off)\b[^.\n]{0,20}"
-    r"\b(?:is|are|already|status|result)\b[^.\n]{0,20}\b(?:pass(?:ed)?|approved|complete)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +142,3 @@ def csv_safe(cell: str | float | Decimal | None) -> str:
         return str(cell)
     text = clean_text(cell)
     return f"'{text}" if _FORMULA.match(text) else text
-
-
-def addressed_to_reviewers(text: str) -> str | None:
-    """The first words that seem to be meant for a reviewer or grader, else None.
-
-    A hint for the reader and no more: wording that it does not know passes, harmless text may be
-    hinted at, and only the first 200,000 characters are looked at. It changes no verdict.
-    """
-    match = _TO_REVIEWERS.search(text, 0, MOST_HINTED_CHARS)
-    return match[0] if match else None
