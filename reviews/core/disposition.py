@@ -364,7 +364,7 @@ def votes_on(requirement: Requirement, verdicts: Iterable[GivenVerdict]) -> tupl
     """The votes of counting graders on a requirement, one a grader version, ordered by grader."""
     relevant = [v for v in verdicts if applies_to(v, requirement)]
     return tuple(
-        Vote(*key, frozenset(_kept(cast)))
+        Vote(*key, frozenset(kept_values(cast)))
         for key, cast in sorted(_cast_by_grader(relevant).items())
     )
 
@@ -424,7 +424,7 @@ def disputed_criteria(verdicts: Iterable[GivenVerdict]) -> tuple[str, ...]:
     verdict that its own grader corrected has lost its voice.
     """
     given = list(verdicts)
-    silenced = _corrected_ids(given)
+    silenced = corrected_ids(given)
     values: dict[str, set[VerdictValue]] = {}
     for verdict in given:
         if verdict.id not in silenced:
@@ -499,7 +499,7 @@ def _ruling_on(
     code: set[VerdictValue] = set()
     other: set[VerdictValue] = set()
     for key, cast in by_grader.items():
-        (code if key[2] is GraderKind.CODE else other).update(_kept(cast))
+        (code if key[2] is GraderKind.CODE else other).update(kept_values(cast))
     if _lacks_code_vote(requirement, by_grader):
         return _NO_CODE_VOTE
     has_named = _named_have_voted(requirement, by_grader)
@@ -542,7 +542,7 @@ def _cast_by_grader(relevant: list[GivenVerdict]) -> dict[_GraderKey, list[Given
     if len(counting) == 1:
         only = counting[0]
         return {(only.grader, only.grader_version, only.kind): counting}
-    silenced = _corrected_ids(counting)
+    silenced = corrected_ids(counting)
     by_grader: dict[_GraderKey, list[GivenVerdict]] = {}
     for verdict in counting:
         if verdict.id not in silenced:
@@ -551,7 +551,7 @@ def _cast_by_grader(relevant: list[GivenVerdict]) -> dict[_GraderKey, list[Given
     return by_grader
 
 
-def _corrected_ids(verdicts: list[GivenVerdict]) -> frozenset[str]:
+def corrected_ids(verdicts: list[GivenVerdict]) -> frozenset[str]:
     """Ids of verdicts that the same person corrected by one of `verdicts`."""
     if not any(v.corrects for v in verdicts):
         return _NOBODY
@@ -570,7 +570,7 @@ def _corrected_ids(verdicts: list[GivenVerdict]) -> frozenset[str]:
     )
 
 
-def _kept(cast: list[GivenVerdict]) -> set[VerdictValue]:
+def kept_values(cast: list[GivenVerdict]) -> set[VerdictValue]:
     """The values of one grader version, less those that gave way to another of its own.
 
     An error gives way to any other verdict, an unknown to a pass or fail given on more evidence.
@@ -654,23 +654,43 @@ def _by_adjudication(
     rule: int,
 ) -> Ruling | None:
     """What the head of the requirement's chain says; None when no adjudication is in force."""
-    chain = [a for a in adjudications if _is_about(a, requirement)]
+    chain = [a for a in adjudications if is_about(a, requirement)]
     if not chain:
         return None
+    head = _head_of(chain)
+    if head is None:
+        return _CHAIN_BROKEN_RULINGS[rule]
+    return None if _is_outrun(head, evidence_order) else _ADJUDICATED[rule, head.ruling]
+
+
+def adjudication_in_force(
+    requirement: Requirement, adjudications: Sequence[Adjudication], *, evidence_order: int = 0
+) -> Adjudication | None:
+    """The head of the requirement's chain of adjudications.
+
+    None without one, where they form no chain, and where it found the evidence insufficient and
+    there is more by now.
+    """
+    head = _head_of([a for a in adjudications if is_about(a, requirement)])
+    return None if head is None or _is_outrun(head, evidence_order) else head
+
+
+def _head_of(chain: Sequence[Adjudication]) -> Adjudication | None:
+    """The one that no other one replaces; None where that is not one."""
     replaced = {a.replaces for a in chain}
     heads = [a for a in chain if a.id not in replaced]
-    if len(heads) != 1:
-        return _CHAIN_BROKEN_RULINGS[rule]
-    head = heads[0]
-    if (
+    return heads[0] if len(heads) == 1 else None
+
+
+def _is_outrun(head: Adjudication, evidence_order: int) -> bool:
+    """Whether it found the evidence insufficient, and there is more by now."""
+    return (
         head.ruling is AdjudicationRuling.INSUFFICIENT_EVIDENCE
         and evidence_order > head.evidence_order
-    ):
-        return None
-    return _ADJUDICATED[rule, head.ruling]
+    )
 
 
-def _is_about(adjudication: Adjudication, requirement: Requirement) -> bool:
+def is_about(adjudication: Adjudication, requirement: Requirement) -> bool:
     """Whether it was decided under the requirement's rubric version or criterion digest."""
     if adjudication.criterion != requirement.criterion:
         return False
