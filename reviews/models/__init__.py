@@ -1,5 +1,6 @@
 """What we make of what happened."""
 
+from reviews.core.calibration import CalibrationStatus
 from reviews.core.consensus import Consensus
 from reviews.models.accepted import AcceptedPath, AcceptedPathWithdrawal
 from reviews.models.adjudications import Adjudication, DraftPurpose, ReviewDraft, Vouch
@@ -8,7 +9,6 @@ from reviews.models.disputes import Dispute, DisputeSkip, DisputeState
 from reviews.models.flags import Flag, FlagClosing, FlagCode
 from reviews.models.judges import (
     Calibration,
-    CalibrationStatus,
     JudgeRun,
     JudgeRunItem,
     Probe,

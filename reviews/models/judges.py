@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from enum import StrEnum
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,18 +10,10 @@ from django.db.models import Q
 
 from evalsite.common.fields import one_of
 from evalsite.common.triggers import append_only
+from reviews.core.calibration import CalibrationStatus
 from reviews.models.verdicts import Criterion, GraderVersion, Verdict
 from traces.core.records import VerdictValue
 from traces.models import BackgroundWork, System, Trial, Upload, User, WorkState
-
-
-class CalibrationStatus(StrEnum):
-    """Whether a judge version's verdicts on a criterion count."""
-
-    EXPLORATORY = "exploratory"  # too few labels to tell
-    CALIBRATED = "calibrated"  # its verdicts count
-    STALE = "stale"  # judge, prompt, rubric or labels changed since, or its date passed
-    FAILED = "failed"  # a bound is above the limit, or a probe failed
 
 
 class Calibration(models.Model):
