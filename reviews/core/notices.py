@@ -157,16 +157,21 @@ def _on_verdict(trial: NoticedTrial, verdict: GivenVerdict) -> list[Notice]:
         sentence = f"{verdict.grader} says {verdict.value} with a score of {score}."
         found.append(Notice(NoticeCode.VERDICT_AGAINST_SCORE, sentence, verdict.criterion))
     if verdict.kind is GraderKind.HUMAN and not verdict.counts:
-        sentence = (
-            f"The verdict of {verdict.grader} came in a file; "
-            "it does not count until a reviewer vouches for it."
-        )
-        found.append(Notice(NoticeCode.IMPORTED_HUMAN_VERDICT, sentence, verdict.criterion))
+        found.append(imported_notice(verdict))
     if _is_unreadable(verdict):
         said = f"said {verdict.raw_word!r}, which is" if verdict.raw_word else "gave"
         sentence = f"{verdict.grader} {said} no verdict that can be read; it counts as an error."
         found.append(Notice(NoticeCode.UNREADABLE_VERDICT, sentence, verdict.criterion))
     return found
+
+
+def imported_notice(verdict: GivenVerdict) -> Notice:
+    """What is noticed of a human verdict that came in a file and that nobody vouched for."""
+    sentence = (
+        f"The verdict of {verdict.grader} came in a file; "
+        "it does not count until a reviewer vouches for it."
+    )
+    return Notice(NoticeCode.IMPORTED_HUMAN_VERDICT, sentence, verdict.criterion)
 
 
 def _on_criterion(criteria: frozenset[str], verdict: GivenVerdict) -> list[Notice]:

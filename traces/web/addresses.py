@@ -208,8 +208,13 @@ class Addresses:
 
     @property
     def vouching(self) -> str:
-        """Imported human verdicts that wait for a reviewer's word."""
+        """Imported human verdicts that wait for a reviewer's word; takes ?trial= and ?group=."""
         return f"{self.root}vouching/"
+
+    @property
+    def vouch(self) -> str:
+        """Takes a POST: a reviewer vouches for imported verdicts."""
+        return f"{self.root}vouching/vouch"
 
     @property
     def cases(self) -> str:
