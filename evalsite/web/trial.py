@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from evalsite.access import SystemRequest, in_system
@@ -47,6 +48,7 @@ from traces.selectors.trial_detail import (
 )
 from traces.services.uploads import stored_path
 from traces.web import pages
+from traces.web.addressed_notes import steps_notice
 from traces.web.addresses import Addresses, address
 from traces.web.asking import number_in
 from traces.web.downloads import attachment
@@ -95,7 +97,14 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         cited=cited_steps(standings),
     )
     links = StepLinks.of(found, transcript, here)
-    rows = verdict_rows(standings, links, at=at, access=request.access, trial=found.uuid)
+    rows = verdict_rows(
+        standings,
+        links,
+        at=at,
+        access=request.access,
+        trial=found.uuid,
+        now=timezone.now(),
+    )
     page = pages.TrialPage(
         shell=system_shell(request.access, section="Trials"),
         crumbs=_crumbs(system.name, found, at),
@@ -114,7 +123,8 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
             access=request.access,
             links=links,
         ),
-        notices=_notices(found, record, given, asked, {flag.key for flag in flags}),
+        notices=_notices(found, record, given, asked, {flag.key for flag in flags})
+        + steps_notice(transcript.addressed, is_part=bool(transcript.next or transcript.previous)),
         flags=tuple(flag_note(flag, at) for flag in open_flags[:LISTED_FLAGS]),
         more_flags=_more_flags(open_flags, found, at),
         closed_flags=tuple(flag_note(flag, at) for flag in flags if not flag.is_open),

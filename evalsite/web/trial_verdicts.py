@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from evalsite.access import Access, Act
 from evalsite.common.formatting import time_text
+from evalsite.web.judge_words import state_words, why_not_counting
 from evalsite.web.trial_standings import StepLinks
 from reviews.core.disposition import GivenVerdict
 from reviews.selectors.standings import TrialStandings
@@ -17,6 +19,7 @@ from reviews.selectors.verdict_cards import VerdictCard
 from traces.core.records import GraderKind, VerdictValue
 from traces.core.text_marks import count_marks
 from traces.web import pages
+from traces.web.addressed_notes import addressed_note
 from traces.web.addresses import Addresses, address
 
 _LONG_RATIONALE = 500
@@ -58,7 +61,13 @@ def _citation(card: VerdictCard) -> str:
 
 
 def verdict_rows(
-    found: TrialStandings, links: StepLinks, *, at: Addresses, access: Access, trial: UUID
+    found: TrialStandings,
+    links: StepLinks,
+    *,
+    at: Addresses,
+    access: Access,
+    trial: UUID,
+    now: datetime,
 ) -> VerdictRows:
     """The verdicts as rows. Those of the checks in effect stand with their requirements."""
     by_id = {card.given.id: card for card in found.cards}
@@ -67,7 +76,7 @@ def verdict_rows(
     }
     superseded = found.superseded
     untaken = found.untaken
-    rows = _Rows(by_id, corrected, untaken, links, at, access, trial)
+    rows = _Rows(found, by_id, corrected, untaken, links, at, access, trial, now)
     shown = sorted(
         (card for card in found.cards if not card.is_check),
         key=lambda card: (
@@ -84,6 +93,7 @@ def verdict_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
+    found: TrialStandings
     by_id: Mapping[str, VerdictCard]
     corrected: Mapping[str, VerdictCard]
     untaken: frozenset[str]
@@ -91,6 +101,7 @@ class _Rows:
     at: Addresses
     access: Access
     trial: UUID
+    now: datetime
 
     def row(self, card: VerdictCard) -> pages.VerdictRow:
         verdict = card.given
@@ -107,7 +118,7 @@ class _Rows:
             criterion_class=verdict.criterion_class.value,
             is_mandatory=verdict.mandatory,
             counts=verdict.counts and verdict.id not in self.untaken,
-            why_not=_UNTAKEN if verdict.id in self.untaken else _why_not(verdict),
+            why_not=_UNTAKEN if verdict.id in self.untaken else self._why_not(verdict),
             raw_word=verdict.raw_word if verdict.raw_word != verdict.value.value else "",
             score=_score_text(verdict.score),
             rationale=_rationale(card.rationale, f"{self.links.here}raw"),
@@ -120,9 +131,26 @@ class _Rows:
                 self.at.verdict_form(self.trial),
                 {"criterion": verdict.criterion, "corrects": verdict.id},
             )
-            if is_own and later is None
+            if is_own and later is None and not verdict.is_blind_label
             else "",
+            calibration=self._calibration(verdict),
+            vouched=_vouched(card),
+            is_blind=verdict.is_blind_label,
         )
+
+    def _why_not(self, verdict: GivenVerdict) -> str:
+        if verdict.counts:
+            return ""
+        if verdict.kind is GraderKind.MODEL:
+            return why_not_counting(self.found.judge_state(verdict))
+        return "it came in a file, and no reviewer vouched for it"
+
+    def _calibration(self, verdict: GivenVerdict) -> pages.Link | None:
+        judge = self.found.judges.of(verdict)
+        if judge is None:
+            return None
+        words = state_words(self.found.judge_state(verdict), now=self.now)
+        return pages.Link(words, self.at.judge(judge.version_pk, judge.criterion_pk))
 
     def _cited(self, verdict: GivenVerdict) -> tuple[pages.Link, ...]:
         return tuple(
@@ -135,12 +163,11 @@ def _version_text(version: str) -> str:
     return f"{version[:12]}…" if _DIGEST.fullmatch(version) else version
 
 
-def _why_not(verdict: GivenVerdict) -> str:
-    if verdict.counts:
+def _vouched(card: VerdictCard) -> str:
+    """Who vouched for an imported human verdict, and why."""
+    if not card.vouched_by:
         return ""
-    if verdict.kind is GraderKind.MODEL:
-        return "the judge is not calibrated for this criterion"
-    return "it came in a file, and no reviewer vouched for it"
+    return f"{card.vouched_by}, {time_text(card.vouched_at)}: {card.vouch_reason}"
 
 
 def _score_text(score: Decimal | None) -> str:
@@ -161,4 +188,5 @@ def _rationale(text: str, raw_url: str) -> pages.TextBlock | None:
         is_cut=len(text) > len(shown),
         full_url=raw_url if len(text) > len(shown) else "",
         is_long=len(shown) > _LONG_RATIONALE,
+        addressed=addressed_note(text),
     )

@@ -14,6 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evalsite.common.formatting import bytes_text, counted, duration_text
+from evalsite.templatetags.ui import icon
 from traces.templatetags.trace_text import visible
 from traces.web.pages import TextBlock, TranscriptCall, TranscriptStep
 
@@ -101,7 +102,7 @@ def _call(step: TranscriptStep, call: TranscriptCall, *, is_first: bool) -> Safe
         "" if call.seconds is None else f" · {duration_text(call.seconds)}",
         _cited(step) if lacks_head else _NOTHING,
         _note(step.at, "note at") if lacks_head else _NOTHING,
-        _arguments(call),
+        _joined((_arguments(call), _addressed(call.addressed))),
         _result(call, call.result) if call.result else _NOTHING,
     )
 
@@ -136,7 +137,15 @@ def _result(call: TranscriptCall, result: TextBlock) -> SafeString:
 @register.simple_tag
 def text_block(block: TextBlock, css: str, state: str = "") -> SafeString:
     """A text of a trace: folded when it is long, with what was cut and what cannot be seen."""
-    return _joined((_shown(block, css, state), _block_note(block)))
+    return _joined((_shown(block, css, state), _block_note(block), _addressed(block.addressed)))
+
+
+def _addressed(sentence: str) -> SafeString:
+    if not sentence:
+        return _NOTHING
+    return format_html(
+        '<p class="note addressed">{} {}</p>', icon("triangle-alert"), visible(sentence)
+    )
 
 
 def _shown(block: TextBlock, css: str, state: str) -> SafeString:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from traces.core.text_marks import clean_text, count_marks
 from traces.core.trajectory import Actor, ArgumentsForm, CallOutcome, Step, ToolCall
 from traces.selectors.trial_detail import TranscriptPage, transcript_page
 from traces.web import pages
+from traces.web.addressed_notes import addressed_note
 from traces.web.tool_names import MESSAGE_LABEL, ToolLook, tool_looks
 
 LONG_TEXT = 4_000  # characters from which a text is folded at first
@@ -59,6 +60,7 @@ class _Budget:
             is_cut=is_cut,
             full_url=full_url if is_cut else "",
             is_long=len(shown) > long_from,
+            addressed=addressed_note(text),
         )
 
     @staticmethod
@@ -153,6 +155,7 @@ class TranscriptView:
             result_href=self._link(call.result_step) if call.result_step else "",
             seconds=_seconds_between(step.at, answer.at if answer else None),
             by_user=call.by_user,
+            addressed=addressed_note("\n".join((call.name, *_words_of(arguments)))),
         )
 
     def _answer(self, call: ToolCall) -> Step | None:
@@ -192,6 +195,11 @@ class TranscriptView:
             return named, None, ""
         raw = self.budget.block(text, kind="text", full_url=url, long_from=LONG_ARGUMENTS)
         return (), raw, "" if isinstance(call.arguments, dict) else "Not a JSON object."
+
+
+def _words_of(arguments: tuple[pages.Argument, ...]) -> Iterator[str]:
+    for one in arguments:
+        yield from (one.name, one.value)
 
 
 _ISO_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,]\d+)?(.*)", re.DOTALL)
@@ -260,6 +268,7 @@ class ShownTranscript:
     last: int
     previous: int | None  # the first step of the page before
     next: int | None
+    addressed: tuple[int, ...] = ()  # steps of it with text addressed to graders or reviewers
 
 
 @remembered(64)
@@ -281,12 +290,25 @@ def shown_transcript(
     by_step: dict[int, tuple[str, ...]] = {}
     for step, who in cited:
         by_step[step] = (*by_step.get(step, ()), who)
+    steps = TranscriptView(trial_url, page, looks, by_step).steps()
     return ShownTranscript(
-        steps=TranscriptView(trial_url, page, looks, by_step).steps(),
+        steps=steps,
         cells=path_strip(page.steps, looks),
         tools=tuple(look.key for look in looks.values()),
         first=page.first,
         last=page.last,
         previous=page.previous,
         next=page.next,
+        addressed=tuple(dict.fromkeys(_addressed(steps))),
     )
+
+
+def _addressed(steps: Sequence[pages.TranscriptStep]) -> Iterator[int]:
+    for step in steps:
+        if any(block.addressed for block in step.blocks):
+            yield step.number
+        for call in step.calls:
+            if call.addressed or (call.raw and call.raw.addressed):
+                yield step.number
+            if call.result and call.result.addressed:
+                yield call.result_step or step.number

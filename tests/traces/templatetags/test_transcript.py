@@ -91,6 +91,7 @@ def test_a_call_says_what_it_is(call: TranscriptCall, words: tuple[str, ...]) ->
             ('The first part of 99.0 kB. <a href="/whole?a=1&amp;b">Download all of it</a>',),
         ),
         (TextBlock("\u202e", size=3, n_marks=1), ("1 character that cannot be seen, marked",)),
+        (TextBlock("x", size=1, addressed="<b>"), ('class="note addressed"', "&lt;b&gt;")),
     ],
 )
 def test_a_text_says_what_is_left_out(block: TextBlock, words: tuple[str, ...]) -> None:

@@ -24,6 +24,7 @@ class TextBlock:
     is_cut: bool = False
     full_url: str = ""  # downloads the whole text; set when cut
     is_long: bool = False  # folded at first
+    addressed: str = ""  # what in it is addressed to graders or reviewers, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class TranscriptCall:
     result_href: str = ""
     seconds: Decimal | None = None
     by_user: bool = False  # a user-side call: not the agent's
+    addressed: str = ""  # what in its name or arguments is addressed to graders or reviewers
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ class VerdictRow:
     corrected: str = ""  # "corrected by fail, 2026-12-01 …": it votes no more
     corrects: str = ""  # "corrects pass": what it took the place of
     correct_url: str = ""  # of the form, for who gave it
+    calibration: Link | None = None  # of a judge: how it stands, with the way to its card
+    vouched: str = ""  # "Rita Cho, 2026-12-01 …": of an imported human verdict
+    is_blind: bool = False  # given without sight of other verdicts
 
 
 @dataclass(frozen=True, slots=True)
