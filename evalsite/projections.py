@@ -26,7 +26,7 @@ from reviews.selectors.votes import (
     trial_votes,
 )
 from reviews.services.case_rows import follow_dispositions
-from reviews.services.dispute_rows import DecidedDisputes, follow_disputes
+from reviews.services.dispute_rows import DecidedDisputes, follow_disputes, follow_standing
 from reviews.services.flags import DecidedTrial, raise_product_flags
 from traces.core.records import TrialStatus
 from traces.models import System, Task
@@ -78,7 +78,9 @@ def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
             wanted |= peers
             rows = _attempts(wanted)
     _decide_rows([row for row in rows if row.pk in wanted], now)
-    _update_standing([(row.pk, row.stands) for row in rows if row.pk not in wanted])
+    others = [(row.pk, row.stands) for row in rows if row.pk not in wanted]
+    _update_standing(others)
+    follow_standing(others)
     return {row.task_id for row in rows}
 
 
@@ -219,6 +221,7 @@ def _disputes(row: _Attempt, votes: TrialVotes, decided: DecidedBy) -> DecidedDi
         verdicts=decided.verdicts,
         adjudications=tuple(votes.adjudications),
         evidence_order=votes.evidence_order(row.contract_pk),
+        is_completed=row.status is TrialStatus.COMPLETED,
     )
 
 
