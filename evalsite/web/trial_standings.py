@@ -8,6 +8,7 @@ from uuid import UUID
 
 from evalsite.access import Access, Act
 from evalsite.common.formatting import count_text, counted
+from evalsite.web.judge_words import RULINGS
 from reviews.core.disposition import (
     NextAction,
     Requirement,
@@ -15,6 +16,7 @@ from reviews.core.disposition import (
     StandingResult,
 )
 from reviews.selectors.marks import HeldMark
+from reviews.selectors.rulings import HeldRuling
 from reviews.selectors.standings import StandingDetail, TrialStandings
 from reviews.selectors.verdict_cards import VerdictCard
 from traces.core.contracts.model import OUTCOME, Contract
@@ -31,6 +33,7 @@ from traces.web.pages.standings import (
     ReachedActions,
     RequirementGroup,
     RequirementRow,
+    RulingRow,
     Standings,
     TouchedRow,
     WentWrong,
@@ -200,6 +203,21 @@ class _Rows:
             mark_url=address(self.at.mark_form(self.trial), {"criterion": name})
             if self.may_review
             else "",
+            rulings=tuple(self._ruling(each) for each in reversed(detail.rulings)),
+        )
+
+    def _ruling(self, held: HeldRuling) -> RulingRow:
+        value, word = RULINGS[held.given.ruling]
+        return RulingRow(
+            value=value,
+            word=word,
+            by=held.by_name,
+            at=held.at,
+            reason=held.reason,
+            steps=self.links.links(held.cited_steps),
+            notes=tuple(_ruling_notes(held)),
+            is_replaced=held.is_replaced,
+            href=self.at.dispute(held.dispute) if held.dispute else "",
         )
 
     def _notes(self, detail: StandingDetail) -> Iterable[str]:
@@ -239,6 +257,17 @@ def verdict_words(card: VerdictCard) -> str:
 def _mark_words(mark: HeldMark) -> str:
     what = "" if mark.criterion else "the fixture "
     return f"{what}marked as {mark.mark.value} by {mark.by_name}: {mark.reason}"
+
+
+def _ruling_notes(held: HeldRuling) -> Iterable[str]:
+    if held.is_label:
+        yield "as the third blind label"
+    if held.given.is_by_party:
+        yield "decided by a party: they have a verdict of their own on it"
+    if held.given.replaces is not None:
+        yield "corrects an earlier decision"
+    if held.is_replaced:
+        yield "corrected since: it decides no more"
 
 
 def _went_wrong(found: TrialStandings, links: StepLinks, *, is_broken: bool) -> WentWrong | None:

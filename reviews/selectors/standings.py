@@ -21,9 +21,11 @@ from reviews.core.disposition import (
     applies_to,
 )
 from reviews.core.requirements import FIXTURE, MarkedCriterion
+from reviews.selectors.judge_states import JudgeState, TrialJudges, judges_on
 from reviews.selectors.marks import HeldMark, held_marks
+from reviews.selectors.rulings import HeldRuling, rulings_about, rulings_on
 from reviews.selectors.verdict_cards import TrialCards, VerdictCard, trial_cards
-from reviews.selectors.votes import SeenEvidence, adjudications_on, calibrations_in
+from reviews.selectors.votes import SeenEvidence
 from traces.core.records import GraderKind, TrialStatus, VerdictValue
 from traces.selectors.contracts import VersionedContract, contracts_named
 
@@ -41,6 +43,7 @@ class StandingDetail:
     check: VerdictCard | None  # of the contract's own check, on the most evidence
     voters: tuple[VerdictCard, ...]  # whose verdicts vote
     marks: tuple[HeldMark, ...]
+    rulings: tuple[HeldRuling, ...]  # adjudications of it, in the order they came
 
     @property
     def criterion(self) -> str:
@@ -73,9 +76,27 @@ class TrialStandings:
     missing_evidence: tuple[str, ...]
     fixture_faults: tuple[str, ...]
     additions: tuple[AddedEvidence, ...]
-    adjudications: tuple[Adjudication, ...]  # all of the trial's, in the order they came
+    rulings: tuple[HeldRuling, ...]  # all adjudications of the trial, in the order they came
+    judges: TrialJudges  # those with a verdict on it
     case: uuid.UUID | None
     is_case_open: bool
+
+    @property
+    def adjudications(self) -> tuple[Adjudication, ...]:
+        """The adjudications as the disposition reads them."""
+        return tuple(each.given for each in self.rulings)
+
+    def judge_state(self, verdict: GivenVerdict) -> JudgeState | None:
+        """How the judge of a verdict is calibrated for the criterion as the trial requires it."""
+        digest = next(
+            (
+                detail.standing.requirement.criterion_digest
+                for detail in self.details
+                if detail.criterion == verdict.criterion
+            ),
+            None,
+        )
+        return self.judges.state_of(verdict, digest)
 
     @property
     def given(self) -> tuple[GivenVerdict, ...]:
@@ -122,16 +143,20 @@ def trial_standings(
         seen = found.seen.get(contract_pk, SeenEvidence())
     faults = (*seen.faults, *((OTHER_STATE,) if contract and beside.has_other_state else ()))
     given = [card.given for card in found.cards]
+    judges = judges_on(trial_pk, system_pk=system_pk)
     requirements = TaskRequirements(
         contract.contract if contract else None,
         contract_key=contract.key if contract else "",
         marks=[_marked(mark) for mark in beside.marks],
-        calibrations=calibrations_in([system_pk])[system_pk],
+        calibrations=judges.calibrations,
     )
     facts = TrialFacts(status, seen.missing, len(beside.additions))
-    adjudications = tuple(one for _, _, one in adjudications_on([trial_pk]))
+    rulings = rulings_on(trial_pk)
     decided = requirements.decided(
-        facts, given, adjudications=adjudications, has_faulty_fixture=bool(faults)
+        facts,
+        given,
+        adjudications=[each.given for each in rulings],
+        has_faulty_fixture=bool(faults),
     )
     decision = decided.decision
     # Whether a judge's verdict counts depends on what is required: the cards say it alike.
@@ -146,14 +171,16 @@ def trial_standings(
         decision=decision,
         contract=contract,
         details=tuple(
-            _detail(standing, found, beside.marks, contract) for standing in decision.standings
+            _detail(standing, found, beside.marks, rulings, contract)
+            for standing in decision.standings
         ),
         cards=found.cards,
         is_graded=contract_pk is None or contract_pk in found.seen,
         missing_evidence=seen.missing,
         fixture_faults=faults,
         additions=beside.additions,
-        adjudications=adjudications,
+        rulings=rulings,
+        judges=judges,
         case=beside.case,
         is_case_open=beside.is_case_open,
     )
@@ -168,6 +195,7 @@ def _detail(
     standing: Standing,
     found: TrialCards,
     marks: Sequence[HeldMark],
+    rulings: tuple[HeldRuling, ...],
     contract: VersionedContract | None,
 ) -> StandingDetail:
     requirement = standing.requirement
@@ -196,6 +224,7 @@ def _detail(
             if requirement.marks
             and (mark.criterion, mark.criterion_digest and mark.criterion_digest.bytes) in places
         ),
+        rulings=rulings_about(rulings, requirement),
     )
 
 

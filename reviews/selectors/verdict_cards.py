@@ -52,6 +52,9 @@ class VerdictCard:
     line: int | None
     contract_uuid: UUID | None  # the version that it was given under
     contract_number: int | None
+    vouched_by: str = ""  # the reviewer who vouched for it, of an imported human verdict
+    vouched_at: datetime | None = None
+    vouch_reason: str = ""
 
     @property
     def is_check(self) -> bool:
@@ -85,7 +88,9 @@ def verdict_cards(trial_pk: int) -> tuple[VerdictCard, ...]:
 _CARDS = f"""
 SELECT {GIVEN_COLUMNS}, v.key, v.rationale, v.overrides, v.extra, v.created_at,
        coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''), v.by_id,
-       u.uuid, v.line, n.uuid, n.number
+       u.uuid, v.line, n.uuid, n.number,
+       coalesce(nullif(trim(q.first_name || ' ' || q.last_name), ''), q.username, ''),
+       w.vouched_at, coalesce(w.reason, '')
 FROM reviews_verdict v
 JOIN reviews_graderversion gv ON gv.id = v.grader_version_id
 JOIN reviews_grader g ON g.id = gv.grader_id
@@ -93,6 +98,8 @@ JOIN reviews_criterion c ON c.id = v.criterion_id
 LEFT JOIN traces_user p ON p.id = v.by_id
 LEFT JOIN traces_upload u ON u.id = v.upload_id
 LEFT JOIN traces_contractversion n ON n.id = v.contract_id
+LEFT JOIN reviews_vouch w ON w.verdict_id = v.id
+LEFT JOIN traces_user q ON q.id = w.by_id
 WHERE v.trial_id = %s ORDER BY v.id
 """  # noqa: S608 - columns from here
 

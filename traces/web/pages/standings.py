@@ -18,6 +18,21 @@ class WrongField:
 
 
 @dataclass(frozen=True, slots=True)
+class RulingRow:
+    """What a reviewer decided where graders disagreed."""
+
+    value: str  # pass | fail | unresolved
+    word: str  # "insufficient evidence"
+    by: str
+    at: datetime
+    reason: str
+    steps: tuple[Link, ...]
+    notes: tuple[str, ...]  # "decided by a party", "corrects an earlier pass"
+    is_replaced: bool  # a later one corrects it: it decides nothing
+    href: str  # the dispute; "" where there is none
+
+
+@dataclass(frozen=True, slots=True)
 class RequirementRow:
     """One requirement with its standing and why."""
 
@@ -37,6 +52,7 @@ class RequirementRow:
     verdict_url: str
     mark_url: str
     is_folded: bool  # it passes, or decides nothing
+    rulings: tuple[RulingRow, ...] = ()  # adjudications of it, the newest first
 
 
 @dataclass(frozen=True, slots=True)
