@@ -180,6 +180,7 @@ def flag_list(request: SystemRequest) -> HttpResponse:
         clear_url=address(at.flags, {"state": kept["state"]}) if is_filtered else "",
         rows=tuple(flag_row(each, at) for each in found.rows),
         pager=pager_of(found, at.flags, kept),
+        vouching_url=at.vouching,
         empty=None if found.rows else _nothing(at, state, is_filtered=is_filtered),
     )
     return render(request, "reviews/flag_list.html", {"page": page})
@@ -315,6 +316,9 @@ def _flag_page(request: SystemRequest, found: FlagDetail, form: ClosingForm) -> 
             Crumb(f"{trial.task_id}, trial {trial_label(trial.label, trial.attempt)}"),
         ),
         row=flag_row(ListedFlag(flag, trial), at),
+        vouching_url=address(at.vouching, {"trial": trial.uuid})
+        if flag.code is FlagCode.IMPORTED_HUMAN_VERDICT
+        else "",
         steps=tuple(
             pages.Link(f"step {step:,}", at.step(trial.uuid, step))
             for step in cited

@@ -57,6 +57,7 @@ class FlagListPage:
     clear_url: str  # set while a filter is on
     rows: tuple[FlagRow, ...]
     pager: Pager
+    vouching_url: str  # where imported verdicts of people wait
     empty: Empty | None = None
 
 
@@ -102,6 +103,7 @@ class FlagPage:
     others: tuple[OtherFlag, ...] = ()  # those that this person may close as well
     more_others: Link | None = None  # "3 more open flags": too many to list them all
     next_url: str = ""  # the next older open flag
+    vouching_url: str = ""  # set where a reviewer's word settles it
 
 
 @dataclass(frozen=True, slots=True)
