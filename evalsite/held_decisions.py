@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.after_adjudication import finish_adjudication
 from reviews.models import DraftPurpose, ReviewDraft
 from reviews.selectors.review_drafts import due_drafts
 from reviews.services.review_drafts import DraftRefusedError, refuse_draft, take_due
@@ -23,8 +24,9 @@ Finish = Callable[[ReviewDraft, datetime], None]
 """Decides what a draft says, at that time. Raises `DraftRefusedError` where it cannot."""
 
 
-def _finishers() -> Mapping[DraftPurpose, Finish]:
-    return {}
+_FINISH: Mapping[DraftPurpose, Finish] = {
+    DraftPurpose.ADJUDICATE: finish_adjudication,
+}
 
 
 def finish_due(now: datetime, user: User | None = None) -> int:
@@ -44,7 +46,7 @@ def finish_draft(draft_pk: int, *, now: datetime) -> bool:
     extra = {"draft": draft.pk, "purpose": draft.purpose}
     try:
         with transaction.atomic():
-            _finishers()[DraftPurpose(draft.purpose)](draft, now)
+            _FINISH[DraftPurpose(draft.purpose)](draft, now)
     except DraftRefusedError as error:
         refuse_draft(draft, str(error), now=now)
         log.info("submitted decision refused", extra=extra)

@@ -16,8 +16,14 @@ from evalsite.common.copying import copy_rows
 from evalsite.grading import ensure_graded, mixed_fixtures
 from reviews.core.cases import DecidedCase
 from reviews.core.deciding import DecidedBy, TaskRequirements
-from reviews.core.disposition import DISPOSITION_VERSION, StandingResult, TrialFacts
+from reviews.core.disposition import (
+    DISPOSITION_VERSION,
+    Adjudication,
+    StandingResult,
+    TrialFacts,
+)
 from reviews.core.notices import NoticedTrial
+from reviews.core.requirements import MarkedCriterion
 from reviews.selectors.votes import (
     SeenEvidence,
     TrialVotes,
@@ -182,6 +188,16 @@ class _Tasks:
             has_faulty_fixture=is_mixed or bool(seen.faults),
         )
 
+    def suppose(self, row: _Attempt, mark: MarkedCriterion) -> None:
+        """Decide by one more mark from now on."""
+        made = self._requirements[row.task_id]
+        self._requirements[row.task_id] = TaskRequirements(
+            made.contract,
+            contract_key=made.contract_key,
+            marks=(*made.marks, mark),
+            calibrations=made.calibrations,
+        )
+
     def noticed(self, row: _Attempt, votes: TrialVotes) -> DecidedTrial:
         facts = NoticedTrial(
             row.status, row.n_steps, row.n_agent_steps, self._criteria.get(row.task_id)
@@ -190,6 +206,36 @@ class _Tasks:
 
 
 _NOTHING_SEEN = SeenEvidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """A trial as it is decided, and as it would be if somebody decided something of it."""
+
+    now: DecidedBy
+    then: DecidedBy
+    stands: bool  # for its slot
+
+
+def decided_if(
+    trial_id: int,
+    *,
+    adjudication: Adjudication | None = None,
+    mark: MarkedCriterion | None = None,
+) -> Supposed:
+    """What one more adjudication or mark would make of a trial. Nothing is written or graded."""
+    row = next(each for each in _attempts({trial_id}) if each.pk == trial_id)
+    wanted = [] if row.contract_pk is None else [row.contract_pk]
+    tasks = _Tasks([row], contracts_named(wanted))
+    votes = trial_votes([trial_id], have_contracts=bool(wanted)).get(trial_id, TrialVotes())
+    is_mixed = bool(wanted) and bool(mixed_fixtures([trial_id]))
+    now = tasks.decided(row, votes, is_mixed=is_mixed)
+    if adjudication is not None:
+        votes.n_additions = max(votes.n_additions, adjudication.evidence_order)
+        votes.adjudications.append(adjudication)
+    if mark is not None:
+        tasks.suppose(row, mark)
+    return Supposed(now, tasks.decided(row, votes, is_mixed=is_mixed), row.stands)
 
 
 def _case(row: _Attempt, decided: DecidedBy) -> DecidedCase:
