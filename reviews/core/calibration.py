@@ -545,6 +545,40 @@ def figures_document(figures: CalibrationFigures) -> JsonObject:
     }
 
 
+def calibration_document(
+    figures: CalibrationFigures, assessment: Assessment, limits: Limits = DEFAULT_LIMITS
+) -> JsonObject:
+    """Figures with the limits that they were held to and what is lacking, as a row stores them."""
+    needs = assessment.needs
+    return {
+        **figures_document(figures),
+        "limits": {
+            "false_pass": str(limits.false_pass),
+            "false_fail": str(limits.false_fail),
+            "min_items": limits.min_items,
+            "min_people": limits.min_people,
+            "days": limits.days,
+        },
+        "needs": {
+            "items": needs.items,
+            "failed": needs.failed,
+            "passed": needs.passed,
+            "people": needs.people,
+        },
+    }
+
+
+def parse_needs(document: Json) -> Needs:
+    """What a stored row lacked."""
+    found = _object(_object(document).get("needs"))
+    return Needs(
+        items=_number(found.get("items")),
+        failed=_number(found.get("failed")),
+        passed=_number(found.get("passed")),
+        people=_number(found.get("people")),
+    )
+
+
 def parse_figures(document: Json) -> CalibrationFigures:
     """Stored figures; what is missing reads as nothing."""
     found = _object(document)

@@ -1,0 +1,68 @@
+"""Calibrations read anew, and the trials that judges decide differently by them.
+
+Reading and decisions are one transaction under the locks of all releases of the system: a judge
+speaks on trials of any of them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from evalsite.after_review import decided_again
+from reviews.models import Calibration, Criterion
+from reviews.selectors.calibration_items import CriterionKey
+from reviews.services.calibrations import Reading, readings_of
+from traces.models import System, User
+from traces.services.trials import ingest_locks
+
+
+@contextmanager
+def all_evidence_locked(system: System) -> Iterator[None]:
+    """One transaction that nobody else adds evidence of the system beside.
+
+    Whoever may complete a calibration set in a transaction of their own begins it with this: locks
+    that are taken later, one release after another, may cross those of an upload.
+    """
+    with transaction.atomic():
+        ingest_locks(system, system.releases.all())
+        yield
+
+
+def calibrations_and_decide(
+    system: System,
+    criterion: Criterion,
+    criterion_digest: uuid.UUID | None,
+    *,
+    now: datetime,
+    by: User | None = None,
+) -> list[Calibration]:
+    """Read how judges are calibrated on a criterion, and decide trials anew where that changes votes.
+
+    Returns the rows that were added: one for each judge version whose status or figures changed.
+    """
+    with all_evidence_locked(system):
+        readings = readings_of(system, CriterionKey(criterion, criterion_digest), now=now, by=by)
+        decided_again(judged_trials(readings), system, now=now)
+    return [reading.row for reading in readings]
+
+
+def judged_trials(readings: Iterable[Reading]) -> list[int]:
+    """The trials with a verdict of a judge whose verdicts began or ceased to count. One query."""
+    changed = [reading.row for reading in readings if reading.is_other_vote]
+    if not changed:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT trial_id FROM reviews_verdict"
+            " WHERE criterion_id = ANY(%s) AND grader_version_id = ANY(%s) ORDER BY trial_id",
+            [
+                list({row.criterion_id for row in changed}),
+                list({row.grader_version_id for row in changed}),
+            ],
+        )
+        return [row[0] for row in cursor.fetchall()]
