@@ -14,14 +14,17 @@ from django.utils import timezone
 from evalsite.background import stale_work
 from evalsite.contract_previews import work_out_contract_preview
 from evalsite.health import note_worker_alive
+from evalsite.held_decisions import finish_draft
 from evalsite.pipeline import process_upload, stale_uploads
 from evalsite.regrading import next_open_regrade, work_out_regrade
 from evalsite.rules_reach import work_out_preview, work_out_suggestions
 from evalsite.rules_work import next_open_rules, recompute
 from reviews.models import Regrade
+from reviews.selectors.review_drafts import due_drafts
 from traces.models import ContractPreview, RulesJob, RulesPreview, RulesSuggestions
 from traces.services.acceptance import remove_abandoned_files
 from traces.tasks import (
+    FINISH_HELD,
     PREVIEW_CONTRACTS,
     PREVIEW_RULES,
     PROCESS_UPLOAD,
@@ -93,6 +96,13 @@ def preview_contracts_by_hint(preview_id: int) -> None:
         work_out_contract_preview(preview_id)
 
 
+@shared_task(name=FINISH_HELD, ignore_result=True)
+def finish_held_by_hint(draft_id: int) -> None:
+    """Make a submitted decision final, if nobody took it back and nobody else did so."""
+    with _left_to_the_sweeper(FINISH_HELD, draft_id):
+        finish_draft(draft_id, now=timezone.now())
+
+
 @contextlib.contextmanager
 def _left_to_the_sweeper(task: str, row: int) -> Iterator[None]:
     """A database that goes away is no error of the work: its row stays open."""
@@ -119,6 +129,9 @@ def sweep() -> None:
         waiting = stale_work(rows, now=now, older_than_seconds=STALE_SECONDS)
         n_stale += len(waiting)
         n_sent += sum(send_hint_of(task, pk) for pk in waiting)
+    held = due_drafts(now=now)
+    n_stale += len(held)
+    n_sent += sum(send_hint_of(FINISH_HELD, pk) for pk in held)
     n_removed = remove_abandoned_files(older_than=now - ABANDONED_AFTER)
     if n_stale or n_removed:
         log.info("swept", extra={"stale": n_stale, "hints": n_sent, "files": n_removed})

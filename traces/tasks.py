@@ -15,6 +15,7 @@ PREVIEW_RULES = "evalsite.preview_rules"
 SUGGEST_RULES = "evalsite.suggest_rules"
 REGRADE = "evalsite.regrade"
 PREVIEW_CONTRACTS = "evalsite.preview_contracts"
+FINISH_HELD = "evalsite.finish_held"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -55,10 +56,18 @@ def hint_contract_preview(preview_id: int) -> None:
     transaction.on_commit(lambda: send_hint_of(PREVIEW_CONTRACTS, preview_id), robust=True)
 
 
-def send_hint_of(task: str, pk: int) -> bool:
-    """Send a hint to do a task on a row now; False when the broker does not take it."""
+def hint_held(draft_id: int, *, seconds: float) -> None:
+    """Tell a worker to make a submitted decision final once its time has come; never fails."""
+    transaction.on_commit(lambda: send_hint_of(FINISH_HELD, draft_id, after=seconds), robust=True)
+
+
+def send_hint_of(task: str, pk: int, *, after: float = 0) -> bool:
+    """Send a hint to do a task on a row, now or `after` seconds.
+
+    False when the broker does not take it.
+    """
     try:
-        current_app.send_task(task, args=[pk], retry=False)
+        current_app.send_task(task, args=[pk], retry=False, countdown=after or None)
     except Exception as error:  # noqa: BLE001 - each transport raises what its client raises
         extra = {"task": task, "row": pk, "cause": type(error).__name__}
         log.warning("hint not sent", extra=extra)
