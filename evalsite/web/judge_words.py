@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fractions import Fraction
 
+from evalsite.common.formatting import NOTHING, counted
+from reviews.core.calibration import CalibrationStatus
 from reviews.core.disposition import AdjudicationRuling
-from reviews.models import CalibrationStatus
+from reviews.core.estimators import percent
 from reviews.selectors.judge_states import JudgeState
 
 NOT_CALIBRATED = "the judge is not calibrated for this criterion"
@@ -44,13 +47,25 @@ def state_words(state: JudgeState | None, *, now: datetime) -> str:
         case CalibrationStatus.EXPLORATORY:
             return f"not calibrated: {why}"
         case CalibrationStatus.CALIBRATED:
-            return f"calibrated until {date_text(state.valid_until)}"
+            return f"calibrated until {date_text(state.valid_until)}, {_bound_words(state)}"
         case CalibrationStatus.FAILED:
             return f"failed: {why}"
         case CalibrationStatus.STALE if state.status is CalibrationStatus.CALIBRATED:
             return f"stale: its calibration ended on {date_text(state.valid_until)}"
         case CalibrationStatus.STALE:
             return f"stale: {why}"
+
+
+def _bound_words(state: JudgeState) -> str:
+    figures = state.figures
+    bound = figures.held.false_pass.bound
+    items = counted(figures.held.n, "item")
+    return f"false-pass bound {NOTHING if bound is None else rate_text(bound)} on {items}"
+
+
+def rate_text(rate: Fraction | float) -> str:
+    """A rate or bound to a tenth of a percent: "6.0%"."""
+    return percent(Fraction(rate)).replace(" %", "%")
 
 
 def tail_of(sentence: str) -> str:

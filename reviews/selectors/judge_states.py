@@ -1,4 +1,4 @@
-"""How the judges on one trial are calibrated, newest status first of all that hold."""
+"""How the judges with a verdict on one trial are calibrated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from uuid import UUID
 from django.db import connection
 
 from evalsite.common import blobs
+from reviews.core.calibration import (
+    CalibrationFigures,
+    CalibrationStatus,
+    parse_figures,
+    shown_status,
+)
 from reviews.core.calibrations import CalibrationKey, Calibrations
 from reviews.core.disposition import GivenVerdict
-from reviews.models import CalibrationStatus
 
 JudgeKey = tuple[str, str, str]
 """Judge, its version, and the criterion."""
@@ -27,15 +32,16 @@ class JudgeState:
     why: str  # a sentence
     read_at: datetime
     valid_until: datetime | None
-    figures: Mapping[str, Any]  # as they are stored
+    document: Any  # its figures as they are stored
+
+    @property
+    def figures(self) -> CalibrationFigures:
+        """What the status was read from."""
+        return parse_figures(self.document)
 
     def status_at(self, now: datetime) -> CalibrationStatus:
         """What it is by now: a calibrated one is stale once its date has passed."""
-        if self.status is CalibrationStatus.CALIBRATED and (
-            self.valid_until is None or self.valid_until < now
-        ):
-            return CalibrationStatus.STALE
-        return self.status
+        return shown_status(self.status, self.valid_until, now=now)
 
 
 @dataclass(frozen=True, slots=True)
