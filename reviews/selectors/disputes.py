@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,16 @@ NO_JUDGE = ""
 _MICROSECOND = 1_000_000
 
 
+class Stance(StrEnum):
+    """How what one judge version says of a disputed criterion stands to the others."""
+
+    ABOVE_CODE = "above_code"  # it says pass, code says fail or unknown
+    BELOW_CODE = "below_code"  # code says pass, it says fail or unknown
+    OTHER_JUDGES = "other_judges"  # another judge says otherwise
+    PEOPLE = "people"  # a person says otherwise
+    BOTH = "both"  # it says both itself
+
+
 @dataclass(frozen=True, slots=True)
 class DisputeFilter:
     """Which disputes of a system. What is None or False leaves a choice open."""
@@ -38,7 +49,9 @@ class DisputeFilter:
     criterion: str | None = None
     rubric_version: str | None = None  # "": none is named
     judge: str | None = None  # as `judge_key` names a judge version; `NO_JUDGE`
+    stance: Stance | None = None  # of that judge
     kind: DisputeKind | None = None
+    judges_agree: bool = False  # all judges say the same, and code says otherwise
     release_pk: int | None = None
     family: str | None = None  # "": tasks without one
     split: str | None = None  # "": tasks without one
@@ -291,12 +304,8 @@ class JudgeGroup:
     judge: str  # `judge_key`, or `NO_JUDGE`
     n: int
     n_deciding: int
-    n_above_code: int  # it says pass, code says fail or unknown
-    n_below_code: int  # code says pass, it says fail or unknown
-    n_judges: int  # another judge says otherwise
-    n_people: int  # a person says otherwise
-    n_flips: int  # it says both itself
     opened_at: datetime  # of the oldest
+    n_by_stance: tuple[tuple[Stance, int], ...]  # in the order of `Stance`; none is 0
 
     @property
     def names(self) -> tuple[str, str]:
@@ -315,6 +324,7 @@ class DisputeCause:
     n_deciding: int
     reasons: tuple[NoEffect, ...]  # why those that decide nothing do not
     n_between: tuple[tuple[DisputeKind, int], ...]
+    n_judges_agree: int  # all judges say the same, and code says otherwise
     opened_at: datetime  # of the oldest
     judges: tuple[JudgeGroup, ...]  # those in most disputes first
     n_more_judges: int
@@ -328,6 +338,27 @@ class DisputeGroups:
     n_more: int
 
 
+# `letter` is what the judge at hand says, `letters` what all judges say, `code` and `people` the
+# same of these: p pass, f fail, u unknown, b more than one of them.
+_STANCES = {
+    Stance.ABOVE_CODE: "{letter} IN ('p', 'b') AND {code} ~ '[fu]'",
+    Stance.BELOW_CODE: "{letter} <> 'p' AND strpos({code}, 'p') > 0",
+    Stance.OTHER_JUDGES: "CASE {letter} WHEN 'p' THEN {letters} ~ '[fub]'"
+    " WHEN 'b' THEN length({letters}) > 1 ELSE {letters} ~ '[pb]' END",
+    Stance.PEOPLE: "CASE {letter} WHEN 'p' THEN {people} ~ '[fu]'"
+    " WHEN 'b' THEN {people} <> '' ELSE strpos({people}, 'p') > 0 END",
+    Stance.BOTH: "{letter} = 'b'",
+}
+_STANCE_COUNTS = ", ".join(
+    "count(*) FILTER (WHERE "
+    + condition.format(letter="j.letter", letters="w.letters", code="w.code", people="w.people")
+    + f") AS n_{stance.value}"
+    for stance, condition in _STANCES.items()
+)
+_JUDGES_AGREE = (
+    f"'{DisputeKind.CODE_JUDGE}' = ANY({{kinds}}) AND"
+    f" NOT {{kinds}} && ARRAY['{DisputeKind.JUDGE_JUDGE}', '{DisputeKind.FLIP}']::varchar[]"
+)
 _KIND_COUNTS = ", ".join(
     f"count(*) FILTER (WHERE '{kind.value}' = ANY(w.kinds))" for kind in DisputeKind
 )
@@ -341,19 +372,14 @@ WITH w AS MATERIALIZED (
     SELECT criterion, rubric_version, criterion_class, min(class_rank) AS class_rank,
            count(*) AS n, count(*) FILTER (WHERE decides) AS n_deciding,
            array_remove(array_agg(DISTINCT why), '') AS whys, ARRAY[{_KIND_COUNTS}] AS between,
+           count(*) FILTER (WHERE {_JUDGES_AGREE.format(kinds="kinds")}) AS n_agreeing,
            min(opened_at) AS opened_at, count(*) OVER () AS n_causes
     FROM w GROUP BY 1, 2, 3
     ORDER BY (count(*) FILTER (WHERE decides)) > 0 DESC, 4, n DESC, 1, 2 LIMIT %(most_causes)s
 ), groups AS (
     SELECT w.criterion, w.rubric_version, w.criterion_class, coalesce(j.judge, '') AS judge,
            count(*) AS n, count(*) FILTER (WHERE w.decides) AS n_deciding,
-           count(*) FILTER (WHERE j.letter IN ('p', 'b') AND w.code ~ '[fu]') AS n_above,
-           count(*) FILTER (WHERE j.letter <> 'p' AND w.code LIKE '%%p%%') AS n_below,
-           count(*) FILTER (WHERE CASE j.letter WHEN 'p' THEN w.letters ~ '[fub]'
-               WHEN 'b' THEN length(w.letters) > 1 ELSE w.letters ~ '[pb]' END) AS n_judges,
-           count(*) FILTER (WHERE CASE j.letter WHEN 'p' THEN w.people ~ '[fu]'
-               WHEN 'b' THEN w.people <> '' ELSE w.people LIKE '%%p%%' END) AS n_people,
-           count(*) FILTER (WHERE j.letter = 'b') AS n_flips, min(w.opened_at) AS opened_at
+           {_STANCE_COUNTS}, min(w.opened_at) AS opened_at
     FROM w LEFT JOIN LATERAL unnest(w.judges, string_to_array(w.letters, NULL))
         AS j(judge, letter) ON true
     GROUP BY 1, 2, 3, 4
@@ -364,8 +390,8 @@ WITH w AS MATERIALIZED (
     FROM groups g
 )
 SELECT c.criterion, c.rubric_version, c.criterion_class, c.n, c.n_deciding, c.whys, c.between,
-       c.opened_at, c.n_causes, g.n_groups, g.judge, g.n, g.n_deciding, g.n_above, g.n_below,
-       g.n_judges, g.n_people, g.n_flips, g.opened_at
+       c.n_agreeing, c.opened_at, c.n_causes, g.n_groups, g.judge, g.n, g.n_deciding, g.opened_at,
+       {", ".join(f"g.n_{stance.value}" for stance in Stance)}
 FROM causes c JOIN ranked g ON g.criterion = c.criterion AND g.rubric_version = c.rubric_version
     AND g.criterion_class = c.criterion_class AND g.nr <= %(most_judges)s
 ORDER BY c.n_deciding > 0 DESC, c.class_rank, c.n DESC, c.criterion, c.rubric_version, g.nr
@@ -386,12 +412,12 @@ def dispute_groups(chosen: DisputeFilter) -> DisputeGroups:
     for row in rows:
         by_cause.setdefault(row[:3], []).append(row)
     causes = tuple(_cause(each) for each in by_cause.values())
-    return DisputeGroups(causes, n_more=rows[0][8] - len(causes) if rows else 0)
+    return DisputeGroups(causes, n_more=rows[0][9] - len(causes) if rows else 0)
 
 
 def _cause(rows: Sequence[tuple[Any, ...]]) -> DisputeCause:
-    criterion, rubric, class_name, n, n_deciding, whys, between, opened_at, _, n_groups = rows[0][
-        :10
+    (criterion, rubric, class_name, n, n_deciding, whys, between, n_agreeing, opened_at) = rows[0][
+        :9
     ]
     return DisputeCause(
         criterion,
@@ -401,10 +427,16 @@ def _cause(rows: Sequence[tuple[Any, ...]]) -> DisputeCause:
         n_deciding,
         tuple(why for why in NoEffect if why.value in whys),
         tuple((kind, k) for kind, k in zip(DisputeKind, between, strict=True) if k),
+        n_agreeing,
         opened_at,
-        tuple(JudgeGroup(*row[10:]) for row in rows),
-        n_groups - len(rows),
+        tuple(_group(*row[11:]) for row in rows),
+        n_more_judges=rows[0][10] - len(rows),
     )
+
+
+def _group(judge: str, n: int, n_deciding: int, opened_at: datetime, *counts: int) -> JudgeGroup:
+    by_stance = tuple((stance, k) for stance, k in zip(Stance, counts, strict=True) if k)
+    return JudgeGroup(judge, n, n_deciding, opened_at, by_stance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,6 +462,17 @@ def judge_choices(system_pk: int) -> tuple[JudgeChoice, ...]:
             JudgeChoice(pk, json.dumps([name, version]), name, version)
             for pk, name, version in cursor.fetchall()
         )
+
+
+def disputed_criteria_names(system_pk: int) -> tuple[str, ...]:
+    """The criteria of a system on which there is or was a dispute, by name, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT criterion FROM reviews_dispute WHERE system_id = %s"
+            " ORDER BY criterion LIMIT %s",
+            [system_pk, MOST_CRITERIA],
+        )
+        return tuple(name for (name,) in cursor.fetchall())
 
 
 def names_of_judge(key: str) -> tuple[str, str]:
@@ -519,6 +562,14 @@ _HAS_VERDICT = """EXISTS (SELECT FROM reviews_verdict v
     WHERE v.trial_id = d.trial_id AND v.by_id = %(person)s AND c.name = d.criterion)"""
 
 
+_STORED_WORDS = {
+    "letter": "substr(d.says->>'judges', array_position(d.judges, %(judge)s::text), 1)",
+    "letters": "(d.says->>'judges')",
+    "code": "(d.says->>'code')",
+    "people": "(d.says->>'people')",
+}
+
+
 def _where(
     chosen: DisputeFilter, *, but_deciding: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
@@ -548,6 +599,10 @@ def _where(
     if chosen.left_to is not None:
         where += [f"NOT {_SKIPPED}", f"NOT {_HAS_VERDICT}"]
         values["person"] = chosen.left_to
+    if chosen.judge and chosen.stance:
+        where.append(f"({_STANCES[chosen.stance].format(**_STORED_WORDS)})")
+    if chosen.judges_agree:
+        where.append(_JUDGES_AGREE.format(kinds="d.kinds"))
     if chosen.judge == NO_JUDGE:
         where.append("cardinality(d.judges) = 0")
     if chosen.counting:
