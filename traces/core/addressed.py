@@ -338,7 +338,7 @@ def _folded(text: str) -> str:
     """Look-alikes as the Latin letters that they look like; one character for each."""
     if text.isascii():
         return text
-    widths = {
+    widths: dict[str, int | str | None] = {
         one: narrow
         for one in set(text)
         if not one.isascii()
