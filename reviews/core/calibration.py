@@ -449,7 +449,7 @@ def _too_few_sentence(figures: CalibrationFigures, limits: Limits, needs: Needs)
             f"{limits.min_people} are needed."
         )
     n_one = figures.held.n - figures.n_checked
-    beside = f" ({_items(n_one)} more with the label of one person only)" if n_one else ""
+    beside = f" (and {n_one:,} with the label of one person only)" if n_one else ""
     return (
         f"Too few to tell: people and judge decided {_items(figures.n_checked)}{beside}, and "
         f"{limits.min_items} are needed."
@@ -457,14 +457,12 @@ def _too_few_sentence(figures: CalibrationFigures, limits: Limits, needs: Needs)
 
 
 def _unsure(side: _Side) -> str:
-    needed = side.needed
-    items = f"{_items(needed)} that people {'fail' if side.is_failed else 'pass'}"
     if side.errors.bound is None:
-        return f"people {side.people} no item that it decided; {items} could settle it."
+        return f"people {side.people} no item that it decided; {_more(side)} could settle it."
     return (
         f"it {side.gave} none of the {_items(side.errors.n)} that people {side.people}, which "
         f"bounds {side.name.lower()} at {_bound_text(side)} with a limit of {percent(side.limit)}; "
-        f"{items} more could settle it."
+        f"{_more(side)} could settle it."
     )
 
 
@@ -476,11 +474,13 @@ def _above(side: _Side) -> str:
     )
     if not side.may_settle:
         return sentence
-    word = "fail" if side.is_failed else "pass"
-    return (
-        f"{sentence} {_items(side.needed)} more that people {word}, all told right, would bring "
-        "it within."
-    )
+    return f"{sentence} {_more(side)}, all told right, would bring it within."
+
+
+def _more(side: _Side) -> str:
+    needed = side.needed
+    noun = "item" if needed == 1 else "items"
+    return f"{needed:,} more {noun} that people {'fail' if side.is_failed else 'pass'}"
 
 
 def _within(figures: CalibrationFigures, limits: Limits) -> str:
