@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.common.formatting import count_text, counted
-from reviews.models import CaseEventKind, Criterion, Grader, GraderVersion, Verdict
+from reviews.models import CaseEventKind, Criterion, Grader, GraderVersion, Label, Verdict
 from reviews.permissions.verdicts import CORRECTED, NOT_ONES_OWN, verdict_refusal
 from reviews.selectors.gradable import Gradable, gradable_criteria
 from reviews.services.cases import note_on_trial
@@ -34,6 +34,7 @@ GIVEN_ALREADY = (
 OF_ANOTHER_CONTRACT = (
     "That verdict is on what an earlier contract asked, and votes no more; give a new one."
 )
+BLIND_LABEL = "That verdict is a blind label; it is never corrected."
 OUTDATED = (
     "The contract or the evidence of this trial changed since you opened this form. Look at it as "
     "it is now; nothing is kept yet."
@@ -81,7 +82,7 @@ def give_verdict(
     found = gradable_criteria(trial).get(criterion)
     if found is None:
         raise VerdictError(f"This trial is not decided by a criterion {clean_text(criterion)!r}.")
-    why, cited = _reason(reason), _steps(steps, trial)
+    why, cited = checked_reason(reason), checked_steps(steps, trial)
     order = EvidenceAddition.objects.filter(trial=trial).aggregate(n=Max("order"))["n"] or 0
     if seen and seen != basis_words(contract_in_effect_pk(trial), order):
         raise VerdictError(OUTDATED)
@@ -143,6 +144,8 @@ def _check_place(
         raise VerdictDeniedError(NOT_ONES_OWN)
     if corrects.trial_id != row.trial_id or corrects.criterion.name != found.criterion:
         raise VerdictError("A verdict is corrected on the same criterion of the same trial.")
+    if Label.objects.filter(verdict=corrects).exists():
+        raise VerdictError(BLIND_LABEL)
     if corrects.pk not in {each.pk for each in standing}:
         raise VerdictError(CORRECTED)
     if not found.takes(corrects.contract_id, corrects.criterion_digest):
@@ -193,7 +196,8 @@ def _store(row: Verdict, found: Gradable, now: datetime) -> Verdict:
     return row
 
 
-def _reason(text: str) -> str:
+def checked_reason(text: str) -> str:
+    """A reason as it is kept. Raises `VerdictError` for a missing or too long one."""
     reason = clean_text(text).strip()
     if count_marks(reason) >= len("".join(reason.split())):
         raise VerdictError("Say why: the reason is what the next person reads.")
@@ -202,7 +206,8 @@ def _reason(text: str) -> str:
     return reason
 
 
-def _steps(steps: Iterable[int], trial: Trial) -> tuple[int, ...]:
+def checked_steps(steps: Iterable[int], trial: Trial) -> tuple[int, ...]:
+    """Cited steps in order. Raises `VerdictError` for one that there is not, and for too many."""
     cited = tuple(sorted(set(steps)))
     for step in cited:
         if not 1 <= step <= trial.n_messages:
