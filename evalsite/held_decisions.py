@@ -13,6 +13,7 @@ from datetime import datetime
 from django.db import transaction
 
 from evalsite.after_adjudication import finish_adjudication
+from evalsite.after_label import finish_label
 from reviews.models import DraftPurpose, ReviewDraft
 from reviews.selectors.review_drafts import due_drafts
 from reviews.services.review_drafts import DraftRefusedError, refuse_draft, take_due
@@ -26,6 +27,7 @@ Finish = Callable[[ReviewDraft, datetime], None]
 
 _FINISH: Mapping[DraftPurpose, Finish] = {
     DraftPurpose.ADJUDICATE: finish_adjudication,
+    DraftPurpose.LABEL: finish_label,
 }
 
 
