@@ -8,11 +8,21 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from evalsite.judge_runner.endpoint import (
+    EndpointAddress,
+    EndpointError,
+    JudgeEndpoint,
+    address_of,
+    key_of,
+    price_of,
+)
+from reviews.core.judge_answers import Prices
 from traces.core.limits import MIB, Limits
 
 T = TypeVar("T")
@@ -207,6 +217,43 @@ VARIABLES: Final = (
         "1000",
         "Uploads that may wait to be read; beyond that the site answers 503 with Retry-After.",
     ),
+    Variable(
+        "EVALSITE_JUDGE_URL",
+        "",
+        "Endpoint of judges, OpenAI-compatible, such as `https://models.example.org/v1`. Without it no judge is asked from here.",
+    ),
+    Variable("EVALSITE_JUDGE_MODEL", "", "Model that is asked; needed with the endpoint."),
+    Variable("EVALSITE_JUDGE_NAME", "site judge", "Name of the judge as a grader."),
+    Variable(
+        "EVALSITE_JUDGE_KEY",
+        "",
+        "Key of the endpoint, sent as a bearer token. It is never shown or logged.",
+    ),
+    Variable("EVALSITE_JUDGE_KEY_FILE", "", "File that holds the key, instead of the key itself."),
+    Variable("EVALSITE_JUDGE_ALLOW_HTTP", "0", "1 allows an endpoint without https."),
+    Variable(
+        "EVALSITE_JUDGE_ALLOW_PRIVATE",
+        "0",
+        "1 allows an endpoint at a loopback or private address. Link-local and metadata addresses are never connected to.",
+    ),
+    Variable("EVALSITE_JUDGE_TIMEOUT", "60", "Seconds that one request may take in all."),
+    Variable(
+        "EVALSITE_JUDGE_TRIES",
+        "3",
+        "Tries of a request that meets 429, a server error or the time-out.",
+    ),
+    Variable(
+        "EVALSITE_JUDGE_MAX_CHARACTERS",
+        "200000",
+        "Most characters of evidence in one request; what is left out is said.",
+    ),
+    Variable("EVALSITE_JUDGE_MAX_TOKENS", "2000", "Most tokens of one answer."),
+    Variable(
+        "EVALSITE_JUDGE_INPUT_PRICE",
+        "",
+        "US dollars for a million tokens sent, such as `2.50`; with both prices costs are recorded.",
+    ),
+    Variable("EVALSITE_JUDGE_OUTPUT_PRICE", "", "US dollars for a million tokens of answers."),
 )
 
 
@@ -238,6 +285,7 @@ class Environment:
     uploads_per_minute: int
     max_waiting_uploads: int
     limits: Limits
+    judge: JudgeEndpoint | None  # None: no judge is asked from here
 
 
 class _Reader:
@@ -308,6 +356,7 @@ def read_environment(values: Mapping[str, str], *, project: Path, testing: bool)
         uploads_per_minute=reader.number("EVALSITE_UPLOADS_PER_MINUTE"),
         max_waiting_uploads=reader.number("EVALSITE_MAX_WAITING_UPLOADS"),
         limits=_limits(reader),
+        judge=_judge(reader),
     )
     if mode is Mode.PRODUCTION:
         reader.problems.extend(
@@ -383,6 +432,74 @@ def _limits(reader: _Reader) -> Limits:
         archive_members=reader.number("EVALSITE_ARCHIVE_MAX_MEMBERS"),
         archive_bytes=reader.number("EVALSITE_ARCHIVE_MAX_BYTES"),
     )
+
+
+def _judge(reader: _Reader) -> JudgeEndpoint | None:
+    """The endpoint of judges; None where none is given, or one cannot be used."""
+    url, model = reader.text("EVALSITE_JUDGE_URL"), reader.text("EVALSITE_JUDGE_MODEL")
+    key = _judge_key(reader)
+    allow_http = reader.switch("EVALSITE_JUDGE_ALLOW_HTTP")
+    address = reader.parsed("EVALSITE_JUDGE_URL", _judge_address(allow_http=allow_http), None)
+    endpoint = JudgeEndpoint(
+        address=address or EndpointAddress(is_https=True, host="", port=443, target=""),
+        model=model[:200],
+        name=reader.text("EVALSITE_JUDGE_NAME")[:200],
+        key=key,
+        allow_private=reader.switch("EVALSITE_JUDGE_ALLOW_PRIVATE"),
+        timeout_seconds=reader.number("EVALSITE_JUDGE_TIMEOUT"),
+        tries=reader.number("EVALSITE_JUDGE_TRIES"),
+        max_characters=reader.number("EVALSITE_JUDGE_MAX_CHARACTERS"),
+        max_tokens=reader.number("EVALSITE_JUDGE_MAX_TOKENS"),
+        prices=Prices(
+            reader.parsed("EVALSITE_JUDGE_INPUT_PRICE", _price, None),
+            reader.parsed("EVALSITE_JUDGE_OUTPUT_PRICE", _price, None),
+        ),
+    )
+    if bool(url) != bool(model):
+        given, missing = ("URL", "MODEL") if url else ("MODEL", "URL")
+        reader.problems.append(
+            f"EVALSITE_JUDGE_{missing} is missing: EVALSITE_JUDGE_{given} needs it."
+        )
+    return endpoint if address is not None and model else None
+
+
+def _judge_key(reader: _Reader) -> str:
+    key, file = reader.text("EVALSITE_JUDGE_KEY"), reader.text("EVALSITE_JUDGE_KEY_FILE")
+    if key and file:
+        reader.problems.append("EVALSITE_JUDGE_KEY and EVALSITE_JUDGE_KEY_FILE are both set.")
+    if file:
+        return reader.parsed("EVALSITE_JUDGE_KEY_FILE", _key_in_file, "")
+    return reader.parsed("EVALSITE_JUDGE_KEY", _key, "") if key else ""
+
+
+def _judge_address(*, allow_http: bool) -> Callable[[str], EndpointAddress | None]:
+    def parsed(text: str) -> EndpointAddress | None:
+        return _or_wrong(lambda: address_of(text, allow_http=allow_http)) if text else None
+
+    return parsed
+
+
+def _price(text: str) -> Decimal | None:
+    return _or_wrong(lambda: price_of(text))
+
+
+def _key(text: str) -> str:
+    return _or_wrong(lambda: key_of(text))
+
+
+def _key_in_file(name: str) -> str:
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise _WrongValueError("names a file that cannot be read") from None
+    return _key(text)
+
+
+def _or_wrong(parse: Callable[[], T]) -> T:
+    try:
+        return parse()
+    except EndpointError as error:
+        raise _WrongValueError(str(error)) from None
 
 
 def _production_problems(environment: Environment, *, has_broker: bool) -> list[str]:

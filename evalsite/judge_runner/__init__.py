@@ -1,0 +1,1 @@
+"""Judges asked through an endpoint that the operator gives. Off where none is given."""
