@@ -15,9 +15,9 @@ from django.db import connection, transaction
 
 from evalsite.after_review import decided_again
 from reviews.models import Calibration, Criterion
-from reviews.selectors.calibration_items import CriterionKey
+from reviews.selectors.calibration_items import CriterionKey, has_calibrations, keys_touched
 from reviews.services.calibrations import Reading, readings_of
-from traces.models import System, User
+from traces.models import Release, System, User
 from traces.services.trials import ingest_locks
 
 
@@ -49,6 +49,33 @@ def calibrations_and_decide(
         readings = readings_of(system, CriterionKey(criterion, criterion_digest), now=now, by=by)
         decided_again(judged_trials(readings), system, now=now)
     return [reading.row for reading in readings]
+
+
+def releases_of_judges(system: System) -> Iterable[Release]:
+    """The releases to lock before judges' verdicts are stored: all, where labels may say of them."""
+    return system.releases.all() if has_calibrations(system.pk) else ()
+
+
+def read_after_upload(system: System, trial_ids: Iterable[int], *, now: datetime) -> list[int]:
+    """Read calibrations that judges' new verdicts on trials may change. Returns trials to decide.
+
+    A judge's words on labelled trials may calibrate it, or not any more; the first words of its
+    next version make it stale. Part of the transaction that stored the verdicts, before their
+    trials are decided.
+    """
+    wanted = set(trial_ids)
+    if not wanted or not has_calibrations(system.pk):
+        return []
+    readings = [
+        reading
+        for key in keys_touched(system.pk, wanted)
+        for reading in readings_of(system, key, now=now)
+    ]
+    found = judged_trials(readings)
+    if found:
+        # Held already, unless the first set of the system was complete a moment ago.
+        ingest_locks(system, system.releases.all())
+    return found
 
 
 def judged_trials(readings: Iterable[Reading]) -> list[int]:

@@ -45,10 +45,19 @@ def decided_again(trial_ids: Iterable[int], system: System, *, now: datetime) ->
     """
     wanted = sorted(set(trial_ids))
     with evidence_locked(system, wanted):
-        touched: set[int] = set()
-        for first in range(0, len(wanted), BATCH):
-            touched |= decide_trials(wanted[first : first + BATCH], now=now)
-        refresh_figures(system, touched)
+        refresh_figures(system, decide_in_portions(wanted, now=now))
+
+
+def decide_in_portions(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
+    """Decide trials (`evalsite.projections.decide_trials`), so many at a time that memory holds them.
+
+    Part of the caller's transaction, which holds the locks. Returns their tasks' ids.
+    """
+    wanted = sorted(set(trial_ids))
+    touched: set[int] = set()
+    for first in range(0, len(wanted), BATCH):
+        touched |= decide_trials(wanted[first : first + BATCH], now=now)
+    return touched
 
 
 def add_evidence_to(

@@ -20,8 +20,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from evalsite.after_calibration import read_after_upload, releases_of_judges
+from evalsite.after_review import decide_in_portions
 from evalsite.common.locks import exclusive
-from evalsite.projections import decide_trials, refresh_figures
+from evalsite.projections import refresh_figures
 from reviews.services.verdicts import (
     ArrivedTrial,
     IncomingVerdict,
@@ -35,6 +37,7 @@ from reviews.services.verdicts import (
 from traces.core.formats import ReadOptions, format_of
 from traces.core.records import (
     Finding,
+    GraderKind,
     ParsedTask,
     ParsedVerdict,
     ParsedVerdicts,
@@ -300,6 +303,8 @@ class _Store:
     def run(self, batch: Sequence[PackedItem]) -> set[int]:
         readable = [item for item in batch if self._is_readable(item)]
         releases = {release.pk: release for item in readable for release in self._releases(item)}
+        if any(map(_is_of_judges, readable)):
+            releases |= {release.pk: release for release in releases_of_judges(self.system)}
         ingest_locks(self.system, releases.values())
         # The rules move under the same lock: what is stored now has the keys that pages ask for.
         if shown_rules_id(self.system) != self.system.shown_rules_id:
@@ -369,8 +374,15 @@ class _Store:
             (LineOutcome.NOTE, Source(0), late.finding) for late in attached if late.finding
         )
         changed = {a.trial_id for a in arrived} | {v.trial_id for _, v in given + targets}
-        touched |= decide_trials(changed, now=self.now)
-        return touched
+        judged = {
+            one.trial_id
+            for (_, one), result in zip(given + targets, results, strict=True)
+            if result.outcome is VerdictOutcome.NEW and one.verdict.kind is GraderKind.MODEL
+        }
+        if attached:
+            judged |= {a.trial_id for a in arrived}
+        changed |= set(read_after_upload(self.system, judged, now=self.now))
+        return touched | decide_in_portions(changed, now=self.now)
 
     def _incoming(self, items: Sequence[PackedItem]) -> list[tuple[PackedItem, IncomingTrial]]:
         contents = [item.content for item in items if isinstance(item.content, PackedTrial)]
@@ -534,6 +546,16 @@ class _Store:
             for (_, one), result in zip(incoming, stored, strict=True)
             if result.outcome is Stored.NEW
         ]
+
+
+def _is_of_judges(item: PackedItem) -> bool:
+    """Whether a record brings verdicts of judges."""
+    content = item.content
+    if isinstance(content, PackedTrial):
+        return any(verdict.kind is GraderKind.MODEL for verdict in content.trial.verdicts)
+    return isinstance(content, ParsedVerdicts) and any(
+        verdict.kind is GraderKind.MODEL for verdict in content.verdicts
+    )
 
 
 @transaction.atomic

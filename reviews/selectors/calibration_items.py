@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -287,3 +287,55 @@ def is_asked(key: CriterionKey) -> bool:
         for version in {version.pk: version for version in versions.values()}.values()
         for each in requirements_of(version.contract, contract_key="")
     )
+
+
+def has_calibrations(system_pk: int) -> bool:
+    """Whether labels or calibrations of the system can say anything of a judge. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM reviews_calibrationset"
+            " WHERE system_id = %(system)s AND completed_at IS NOT NULL)"
+            " OR EXISTS (SELECT FROM reviews_calibration WHERE system_id = %(system)s)",
+            {"system": system_pk},
+        )
+        return bool(cursor.fetchone()[0])
+
+
+# Where a judge speaks on a labelled trial, and where a later version of a judge speaks whose
+# earlier version is not stale yet.
+_TOUCHED = """
+WITH said AS MATERIALIZED (
+    SELECT DISTINCT v.trial_id, v.criterion_id, gv.id AS version, gv.grader_id
+    FROM unnest(%(trials)s::bigint[]) AS w(id)
+    CROSS JOIN LATERAL (SELECT * FROM reviews_verdict WHERE trial_id = w.id OFFSET 0) v
+    JOIN reviews_graderversion gv ON gv.id = v.grader_version_id
+    JOIN reviews_grader g ON g.id = gv.grader_id AND g.kind = 'model'
+), newest AS (
+    SELECT DISTINCT ON (b.grader_version_id, b.criterion_id, b.criterion_digest)
+        b.criterion_id, b.criterion_digest, b.status, gv.id AS version, gv.grader_id
+    FROM reviews_calibration b JOIN reviews_graderversion gv ON gv.id = b.grader_version_id
+    WHERE b.system_id = %(system)s
+    ORDER BY b.grader_version_id, b.criterion_id, b.criterion_digest, b.id DESC
+)
+SELECT s.criterion_id, s.criterion_digest
+FROM reviews_calibrationset s
+JOIN reviews_calibrationitem i ON i.set_id = s.id AND i.withdrawn_at IS NULL
+JOIN said ON said.trial_id = i.trial_id AND said.criterion_id = s.criterion_id
+WHERE s.system_id = %(system)s AND s.completed_at IS NOT NULL
+UNION
+SELECT n.criterion_id, n.criterion_digest
+FROM newest n
+JOIN said ON said.grader_id = n.grader_id AND said.version > n.version
+    AND said.criterion_id = n.criterion_id
+WHERE n.status IN ('calibrated', 'exploratory')
+ORDER BY 1, 2
+"""
+
+
+def keys_touched(system_pk: int, trial_ids: Iterable[int]) -> list[CriterionKey]:
+    """The criteria whose calibrations judges' verdicts on these trials may change. Two queries."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TOUCHED, {"system": system_pk, "trials": sorted(set(trial_ids))})
+        rows = cursor.fetchall()
+    criteria = Criterion.objects.in_bulk({criterion for criterion, _ in rows})
+    return [CriterionKey(criteria[criterion], digest) for criterion, digest in rows]
