@@ -70,18 +70,13 @@ def verdict_rows(
     now: datetime,
 ) -> VerdictRows:
     """The verdicts as rows. Those of the checks in effect stand with their requirements."""
-    by_id = {card.given.id: card for card in found.cards}
-    corrected = {
-        card.given.corrects: card for card in found.cards if card.given.corrects is not None
-    }
     superseded = found.superseded
-    untaken = found.untaken
-    rows = _Rows(found, by_id, corrected, untaken, links, at, access, trial, now)
+    rows = VerdictRowMaker.of(found, links, at=at, access=access, trial=trial, now=now)
     shown = sorted(
         (card for card in found.cards if not card.is_check),
         key=lambda card: (
-            card.given.id in untaken or not card.given.counts,
-            card.given.id in corrected,
+            card.given.id in rows.untaken or not card.given.counts,
+            card.given.id in rows.corrected,
             not card.given.mandatory,
         ),
     )
@@ -92,7 +87,9 @@ def verdict_rows(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class VerdictRowMaker:
+    """Makes the row of one verdict of a trial after the other."""
+
     found: TrialStandings
     by_id: Mapping[str, VerdictCard]
     corrected: Mapping[str, VerdictCard]
@@ -103,7 +100,26 @@ class _Rows:
     trial: UUID
     now: datetime
 
+    @classmethod
+    def of(
+        cls,
+        found: TrialStandings,
+        links: StepLinks,
+        *,
+        at: Addresses,
+        access: Access,
+        trial: UUID,
+        now: datetime,
+    ) -> VerdictRowMaker:
+        """For the verdicts of a trial as it stands."""
+        by_id = {card.given.id: card for card in found.cards}
+        corrected = {
+            card.given.corrects: card for card in found.cards if card.given.corrects is not None
+        }
+        return cls(found, by_id, corrected, found.untaken, links, at, access, trial, now)
+
     def row(self, card: VerdictCard) -> pages.VerdictRow:
+        """One verdict as it is kept."""
         verdict = card.given
         later = self.corrected.get(verdict.id)
         earlier = self.by_id.get(verdict.corrects or "")
