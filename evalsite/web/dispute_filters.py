@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evalsite.access import SystemRequest
 from evalsite.common.shell import Choice, Option
 from evalsite.web.case_filters import SPLITS
-from evalsite.web.dispute_words import CLASSES, KINDS
+from evalsite.web.dispute_words import CLASSES, JUDGES_AGREE, KINDS, STANCES
 from reviews.core.disputes import DisputeKind
 from reviews.models import DisputeState
 from reviews.selectors.cases import task_families
@@ -228,7 +228,7 @@ class DisputeFilters:
                 "Anybody",
                 (
                     *((each.value, words) for each, words in KINDS.items()),
-                    (AGREEING, "judges that agree, and code"),
+                    (AGREEING, JUDGES_AGREE),
                 ),
             ),
             judges=_options(
@@ -261,7 +261,7 @@ class DisputeFilters:
             )
             if self.is_reviewer
             else (),
-            rubric_words=self._rubric_words(),
+            also=self._also(),
             clear_url=address(at.disputes, {"state": values["state"], "view": self.view})
             if self.is_filtered
             else "",
@@ -272,11 +272,15 @@ class DisputeFilters:
         asked = self.chosen.criterion
         return self.criteria if asked is None or asked in self.criteria else (asked, *self.criteria)
 
-    def _rubric_words(self) -> str:
-        rubric = self.chosen.rubric_version
-        if rubric is None:
-            return ""
-        return f"rubric version {rubric}" if rubric else "no rubric version named"
+    def _also(self) -> tuple[str, ...]:
+        """What is chosen that no menu of the list offers."""
+        rubric, stance = self.chosen.rubric_version, self.chosen.stance
+        found = []
+        if rubric is not None:
+            found.append(f"rubric version {rubric}" if rubric else "no rubric version named")
+        if stance is not None:
+            found.append(f"this judge: {STANCES[stance]}")
+        return tuple(found)
 
 
 def place_in(request: SystemRequest, name: str) -> DisputePlace | None:

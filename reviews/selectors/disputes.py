@@ -58,6 +58,7 @@ class DisputeFilter:
     skipped_by: int | None = None  # left to others by that person
     left_to: int | None = None  # by that person neither left to others nor given a verdict on
     trial_pk: int | None = None
+    without: tuple[tuple[int, str], ...] = ()  # trials and criteria that are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,29 @@ def _neighbour(chosen: DisputeFilter, place: DisputePlace, *, backward: bool) ->
         )
         row = cursor.fetchone()
     return None if row is None else row[0]
+
+
+def standing_in_list(chosen: DisputeFilter, place: DisputePlace) -> tuple[int, int]:
+    """How many disputes of the list as filtered stand up to a place, and how many there are.
+
+    In one query. The place itself counts where the list holds it.
+    """
+    where, values = _where(chosen)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FILTER (WHERE d.decides > %(decides)s OR (d.decides = %(decides)s"  # noqa: S608
+            " AND (d.class_rank, d.opened_at, d.id) <= (%(rank)s, %(at)s, %(place)s))), count(*)"
+            f" FROM reviews_dispute d {_joins(chosen)} WHERE {' AND '.join(where)}",
+            {
+                **values,
+                "decides": place.decides,
+                "rank": place.class_rank,
+                "at": place.opened_at,
+                "place": place.pk,
+            },
+        )
+        before, n = cursor.fetchone()
+    return before, n
 
 
 def _order(*, backward: bool) -> str:
@@ -562,6 +586,9 @@ _HAS_VERDICT = """EXISTS (SELECT FROM reviews_verdict v
     WHERE v.trial_id = d.trial_id AND v.by_id = %(person)s AND c.name = d.criterion)"""
 
 
+_LEFT_OUT = """NOT EXISTS (
+    SELECT FROM unnest(%(out_trials)s::int8[], %(out_criteria)s::text[]) AS o(trial_id, criterion)
+    WHERE o.trial_id = d.trial_id AND o.criterion = d.criterion)"""
 _STORED_WORDS = {
     "letter": "substr(d.says->>'judges', array_position(d.judges, %(judge)s::text), 1)",
     "letters": "(d.says->>'judges')",
@@ -605,6 +632,10 @@ def _where(
         where.append(_JUDGES_AGREE.format(kinds="d.kinds"))
     if chosen.judge == NO_JUDGE:
         where.append("cardinality(d.judges) = 0")
+    if chosen.without:
+        where.append(_LEFT_OUT)
+        values["out_trials"] = [trial for trial, _ in chosen.without]
+        values["out_criteria"] = [name for _, name in chosen.without]
     if chosen.counting:
         where.append("d.is_counting")
     if chosen.deciding and not but_deciding:

@@ -25,7 +25,7 @@ class DisputeFilterForm:
     families: tuple[Option, ...]
     splits: tuple[Option, ...]
     mine: tuple[Option, ...]  # empty for people who adjudicate nothing
-    rubric_words: str  # "rubric version 2" while that is chosen
+    also: tuple[str, ...]  # what else is chosen, by links alone: "rubric version 2"
     clear_url: str  # set while a filter is on
 
 
@@ -88,7 +88,7 @@ class JudgeRow:
     card: str  # address of its calibration card; "" without one
     all: DisputeCount
     deciding: DisputeCount | None
-    stances: tuple[DisputeCount | None, ...]  # in the order of the columns
+    by_stance: tuple[tuple[str, DisputeCount | None], ...]  # in the order of the columns
     age: str  # of the oldest
     opened_at: datetime
 
@@ -126,7 +126,7 @@ class DisputeListPage:
     causes: tuple[CauseRow, ...]
     n_more_causes: int
     rows: tuple[DisputeRow, ...]
-    n_hidden: int  # rows that are left out because their trial is in a blind set
+    has_left_out: bool  # some are not counted, as their trials are in a blind set
     is_open: bool
     pager: Pager
     csv_url: str
@@ -163,7 +163,7 @@ class DecidedListPage:
     crumbs: tuple[Crumb, ...]
     heading: str
     sub: str
+    tabs: tuple[Choice, ...]  # empty for people who decide nothing
     rows: tuple[DecidedRow, ...]
     pager: Pager
-    disputes_url: str
     empty: Empty | None = None
