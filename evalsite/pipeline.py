@@ -23,6 +23,14 @@ from django.utils import timezone
 from evalsite.after_calibration import read_after_upload, releases_of_judges
 from evalsite.after_review import decide_in_portions
 from evalsite.common.locks import exclusive
+from evalsite.probe_verdicts import (
+    IS_A_PROBE,
+    Named,
+    ProbeRecord,
+    follow_probe_verdicts,
+    named_probes,
+    take_probe_verdicts,
+)
 from evalsite.projections import refresh_figures
 from reviews.services.verdicts import (
     ArrivedTrial,
@@ -108,6 +116,7 @@ def process_upload(upload_id: int) -> None:
         try:
             _read(upload)
         except UnreadableUploadError as error:
+            follow_probe_verdicts(upload, now=timezone.now())
             _end(upload, UploadState.FAILED, failure=error.finding.sentence)
         except _AnotherWorkerError:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})
@@ -160,6 +169,7 @@ def _read(upload: Upload) -> None:
         )
     # What an earlier try of this job stored counts too.
     refresh_figures(upload.system, touched | _tasks_of(upload))
+    follow_probe_verdicts(upload, now=timezone.now())
 
 
 def _read_on(upload: Upload, touched: set[int]) -> bool:
@@ -302,6 +312,9 @@ class _Store:
 
     def run(self, batch: Sequence[PackedItem]) -> set[int]:
         readable = [item for item in batch if self._is_readable(item)]
+        probes = named_probes(self.system, readable)
+        on_probes = [item for item in readable if id(item) in probes]
+        readable = [item for item in readable if id(item) not in probes]
         releases = {release.pk: release for item in readable for release in self._releases(item)}
         if any(map(_is_of_judges, readable)):
             releases |= {release.pk: release for release in releases_of_judges(self.system)}
@@ -309,6 +322,7 @@ class _Store:
         # The rules move under the same lock: what is stored now has the keys that pages ask for.
         if shown_rules_id(self.system) != self.system.shown_rules_id:
             raise _RulesMovedError
+        self._store_on_probes(on_probes, probes)
         for item in readable:
             if isinstance(item.content, ParsedTask):
                 work.store_task(self.system, item.content)
@@ -383,6 +397,30 @@ class _Store:
             judged |= {a.trial_id for a in arrived}
         changed |= set(read_after_upload(self.system, judged, now=self.now))
         return touched | decide_in_portions(changed, now=self.now)
+
+    def _store_on_probes(self, items: Sequence[PackedItem], probes: Named) -> None:
+        """Verdicts on probes are kept apart; a trial record that bears a probe's name is refused."""
+        taken = take_probe_verdicts(self.upload, items, probes, now=self.now)
+        for item in items:
+            if isinstance(item.content, PackedTrial):
+                self.ledger.refuse(item, (IS_A_PROBE,))
+            else:
+                self._settle_on_probe(item, taken[id(item)])
+
+    def _settle_on_probe(self, item: PackedItem, record: ProbeRecord) -> None:
+        refusals = (*item.refusals, *record.refusals)
+        if refusals and not record.stored:
+            self.ledger.refuse(item, refusals)
+            return
+        n_new = sum(v.outcome is VerdictOutcome.NEW for v in record.stored)
+        self.ledger.warnings += len(item.warnings)
+        self.ledger.verdicts += n_new
+        self.ledger.settle(
+            item,
+            conflicts=[v.finding for v in record.stored if v.finding],
+            is_new=n_new > 0,
+            refusals=refusals,
+        )
 
     def _incoming(self, items: Sequence[PackedItem]) -> list[tuple[PackedItem, IncomingTrial]]:
         contents = [item.content for item in items if isinstance(item.content, PackedTrial)]

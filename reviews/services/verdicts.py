@@ -279,6 +279,13 @@ _CHECK_COLUMNS = (
 )
 
 
+def grader_versions(
+    system: System, wanted: set[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], int]:
+    """Row ids of grader versions by kind, name and version, made where there are none yet."""
+    return _versions(system, wanted)
+
+
 def checks_version(system: System) -> int:
     """The row of the contract checks, in their version, as a grader of the system."""
     named = (GraderKind.CODE.value, CHECKS_GRADER, CHECKS_VERSION)
