@@ -1,0 +1,313 @@
+"""A judge is held against people's labels, and its verdicts count by what comes of it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from evalsite.after_calibration import calibrations_and_decide
+from reviews.models import Calibration, CalibrationSet
+from tests.support.calibrated import (
+    asked,
+    judged_trials,
+    labelled_set,
+    read_of,
+    said,
+    twice,
+    verdicts_alone,
+)
+from tests.support.cast import Cast
+from tests.support.evidence import ingest, record
+from traces.models import System, TaskFigures, Trial, TrialDisposition
+
+PEOPLE_SAY = ["pass"] * 30 + ["fail"] * 30
+
+
+def dispositions(system: System) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What each trial comes to, by task and label."""
+    rows = TrialDisposition.objects.filter(trial__system=system)
+    return {
+        f"{row.trial.task.task_id} {row.trial.label}": (row.value, tuple(row.next_actions))
+        for row in rows.select_related("trial__task")
+    }
+
+
+def values(system: System) -> list[str]:
+    return sorted(value for value, _ in dispositions(system).values())
+
+
+def rows() -> list[tuple[str, str]]:
+    found = Calibration.objects.order_by("pk")
+    return list(found.values_list("grader_version__version", "status"))
+
+
+def calibrated(cast: Cast, words: list[str] | None = None, **more: object) -> CalibrationSet:
+    """Sixty trials that the judge and, blind, two people looked at; the calibration is read."""
+    trials = judged_trials(cast, words or PEOPLE_SAY)
+    digest = asked(cast)
+    made = labelled_set(
+        cast.system,
+        trials,
+        twice(PEOPLE_SAY),
+        people=[cast.reviewer, cast.second_reviewer],
+        digest=digest,
+        by=cast.reviewer,
+        now=timezone.now(),
+        **more,
+    )
+    read_of(made, now=timezone.now())
+    return made
+
+
+@pytest.mark.django_db
+def test_labels_calibrate_a_judge_and_its_verdicts_begin_to_count(cast: Cast) -> None:
+    trials = judged_trials(cast, PEOPLE_SAY)
+    digest = asked(cast)
+    before = dispositions(cast.system)
+    made = labelled_set(
+        cast.system,
+        trials,
+        twice(PEOPLE_SAY),
+        people=[cast.reviewer, cast.second_reviewer],
+        digest=digest,
+        by=cast.reviewer,
+        now=timezone.now(),
+    )
+
+    (row,) = read_of(made, now=timezone.now())
+
+    assert set(before.values()) == {("unresolved", ("calibrate_judge",))} == {before["t1 0"]}
+    assert (row.status, row.valid_until) == ("calibrated", made.completed_at + timedelta(days=90))
+    assert row.why == (
+        "False passes are bounded at 9.5 % (limit 10.0 %), false failures at 9.5 % "
+        "(limit 20.0 %), over 60 items labelled by 2 people."
+    )
+    assert values(cast.system) == ["fail"] * 30 + ["pass"] * 30
+    assert dispositions(cast.system)["t1 0"] == ("pass", ())
+    figures = TaskFigures.objects.get(task=trials[0].task, release=None)
+    assert (figures.n_pass, figures.n_fail, figures.n_unresolved) == (30, 30, 0)
+    assert read_of(made, now=timezone.now()) == []
+
+
+@pytest.mark.django_db
+def test_a_judge_that_passes_what_people_fail_stays_out(cast: Cast) -> None:
+    made = calibrated(cast, ["pass"] * 36 + ["fail"] * 24)
+
+    assert rows() == [("m1/p1", "failed")]
+    assert set(values(cast.system)) == {"unresolved"}
+    wrong = Calibration.objects.get().figures["held"]["false_pass"]
+    items = made.items.order_by("position")[30:36]
+    assert sorted(wrong["items"]) == sorted(str(item.uuid) for item in items)
+
+
+@pytest.mark.django_db
+def test_a_new_version_makes_the_old_one_stale_and_its_trials_unresolved(cast: Cast) -> None:
+    calibrated(cast)
+    # On a trial of another release, while all that the earlier version decided is of the first.
+    ingest(cast.system, [record("t1", 90, verdicts=[said("pass", "m1/p2")])], release="2.0")
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "stale")]
+    stale = Calibration.objects.latest("pk")
+    assert stale.why == "A newer version of this judge has given verdicts on the criterion."
+    assert set(dispositions(cast.system).values()) == {("unresolved", ("calibrate_judge",))}
+    figures = TaskFigures.objects.get(task__task_id="t1", release=None)
+    assert (figures.n_pass, figures.n_unresolved) == (0, 61)
+
+
+@pytest.mark.django_db
+def test_the_new_version_is_calibrated_once_it_has_looked_at_the_labelled_trials(
+    cast: Cast,
+) -> None:
+    calibrated(cast)
+
+    ingest(cast.system, verdicts_alone(PEOPLE_SAY, version="m1/p2"))
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "stale"), ("m1/p2", "calibrated")]
+    assert values(cast.system) == ["fail"] * 30 + ["pass"] * 30
+
+
+@pytest.mark.django_db
+def test_a_verdict_of_the_old_version_does_not_make_the_new_one_stale(cast: Cast) -> None:
+    calibrated(cast)
+    ingest(cast.system, verdicts_alone(PEOPLE_SAY, version="m1/p2"))
+    ingest(cast.system, [record("t1", 95, verdicts=[said("pass", "m1/p1")])])
+
+    assert rows()[-1] == ("m1/p2", "calibrated")
+    assert dispositions(cast.system)["t1 95"] == ("unresolved", ("calibrate_judge",))
+
+
+@pytest.mark.django_db
+def test_labels_may_come_before_the_judge(cast: Cast) -> None:
+    ingest(cast.system, [record("t1", number, verdicts=[]) for number in range(60)])
+    digest = asked(cast)
+    trials = sorted(Trial.objects.filter(system=cast.system), key=lambda one: int(one.label))
+    made = labelled_set(
+        cast.system,
+        trials,
+        twice(PEOPLE_SAY),
+        people=[cast.reviewer, cast.second_reviewer],
+        digest=digest,
+        by=cast.reviewer,
+        now=timezone.now(),
+    )
+    assert read_of(made) == []
+
+    ingest(cast.system, verdicts_alone(PEOPLE_SAY))
+
+    assert rows() == [("m1/p1", "calibrated")]
+    assert values(cast.system) == ["fail"] * 30 + ["pass"] * 30
+
+
+@pytest.mark.django_db
+def test_a_judge_that_errs_on_later_labelled_words_is_failed_by_them(cast: Cast) -> None:
+    calibrated(cast)
+    turned = dict.fromkeys(range(30, 40), "pass")  # a flip is wrong, whatever people say
+    ingest(cast.system, verdicts_alone(turned))
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "failed")]
+    assert Calibration.objects.latest("pk").figures["flips"] == 10
+
+
+@pytest.mark.django_db
+def test_a_date_that_passes_changes_no_earlier_decision(cast: Cast) -> None:
+    made = calibrated(cast, completed_at=timezone.now() - timedelta(days=90, seconds=-20))
+    before = dispositions(cast.system)
+    row = Calibration.objects.get()
+    passed = row.valid_until - timedelta(days=1)
+    # The same calibration, its date already behind us.
+    Calibration.objects.create(
+        system=row.system,
+        grader_version=row.grader_version,
+        criterion=row.criterion,
+        criterion_digest=row.criterion_digest,
+        rubric_version=row.rubric_version,
+        status=row.status,
+        why=row.why,
+        figures=row.figures,
+        read_at=row.read_at,
+        valid_until=timezone.now(),
+    )
+    assert passed < timezone.now()
+
+    call_command("rebuild", "--system", cast.system.slug)
+    assert dispositions(cast.system) == before
+
+    ingest(cast.system, [record("t1", 95, verdicts=[said("pass")])])
+
+    assert dispositions(cast.system) == {**before, "t1 95": ("unresolved", ("calibrate_judge",))}
+    assert made.completed_at is not None
+
+
+@pytest.mark.django_db
+def test_reading_after_the_date_keeps_what_was_decided_until_then(cast: Cast) -> None:
+    made = calibrated(cast, completed_at=timezone.now() - timedelta(days=100))
+
+    assert rows() == [("m1/p1", "calibrated")]
+    assert Calibration.objects.get().valid_until < timezone.now()
+    assert set(values(cast.system)) == {"unresolved"}
+    assert read_of(made, now=timezone.now()) == []
+
+
+@pytest.mark.django_db
+def test_a_criterion_that_is_asked_otherwise_makes_it_stale(cast: Cast) -> None:
+    made = calibrated(cast)
+    asked(cast, version="2")
+
+    (row,) = read_of(made)
+
+    assert (row.status, row.why) == (
+        "stale",
+        "No contract in effect asks the criterion as these labels answer it.",
+    )
+    assert set(values(cast.system)) == {"unresolved"}
+
+
+@pytest.mark.django_db
+def test_another_version_of_the_rubric_is_another_calibration(cast: Cast) -> None:
+    made = calibrated(cast)
+    ingest(cast.system, [record("t2", 0, verdicts=[])])
+    asked(cast, task="t2", version="2")
+
+    # A newer judge that answers the second version says nothing of the first.
+    later = said("pass", "m1/p2", rubric_version="2")
+    ingest(
+        cast.system,
+        [{"record": "verdicts", "task_id": "t2", "trial": 0, "verdicts": [later]}],
+    )
+
+    assert read_of(made) == []
+    assert rows() == [("m1/p1", "calibrated")]
+    assert dispositions(cast.system)["t2 0"] == ("unresolved", ("calibrate_judge",))
+
+
+@pytest.mark.django_db
+def test_rebuilding_gives_the_same_dispositions(cast: Cast) -> None:
+    calibrated(cast)
+    before = dispositions(cast.system)
+
+    call_command("rebuild", "--system", cast.system.slug)
+
+    assert dispositions(cast.system) == before
+    assert values(cast.system) == ["fail"] * 30 + ["pass"] * 30
+
+
+@pytest.mark.django_db
+def test_calibrations_of_one_system_say_nothing_of_another(cast: Cast) -> None:
+    calibrated(cast)
+    ingest(cast.other_system, [record("t1", 0, verdicts=[said("pass")])])
+
+    assert dispositions(cast.other_system) == {"t1 0": ("unresolved", ("calibrate_judge",))}
+    assert rows() == [("m1/p1", "calibrated")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("n", [1, 40])
+def test_an_upload_asks_as_often_however_many_verdicts_it_brings(cast: Cast, n: int) -> None:
+    ingest(cast.system, [record("t0", 0, verdicts=[said("pass")])])
+    records = [record("t1", number, verdicts=[said("pass")]) for number in range(n)]
+    with CaptureQueriesContext(connection) as plain:
+        ingest(cast.system, records)
+    of_calibrations = [q for q in plain.captured_queries if "reviews_calibrationset" in q["sql"]]
+
+    assert len(of_calibrations) == 2  # whether there are any: before the locks, and under them
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_read_at_once_add_one_row(cast: Cast) -> None:
+    made = calibrated(cast)
+    Calibration.objects.all()  # the rows of the first reading
+    ingest(cast.system, [record("t1", number, verdicts=[said("pass")]) for number in range(70, 75)])
+    more = labelled_set(
+        cast.system,
+        list(Trial.objects.filter(label__in=[str(n) for n in range(70, 75)])),
+        twice(["pass"] * 5),
+        people=[cast.reviewer, cast.second_reviewer],
+        digest=made.criterion_digest,
+        by=cast.reviewer,
+        now=timezone.now(),
+    )
+    added: list[int] = []
+
+    def read() -> None:
+        try:
+            found = calibrations_and_decide(
+                cast.system, more.criterion, more.criterion_digest, now=timezone.now()
+            )
+            added.append(len(found))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert sorted(added) == [0, 0, 0, 1]
+    assert rows() == [("m1/p1", "calibrated")] * 2
