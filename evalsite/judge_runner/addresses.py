@@ -34,11 +34,11 @@ class AddressError(Exception):
 
 def address_refusal(address: Address, *, allow_private: bool) -> str:
     """Why an address is not connected to, as the end of a sentence; "" for one that may be."""
-    for one in (address, *_inside(address)):
-        if any(_is_in(one, network) for network in _NEVER):
-            return "an address of the network itself, which is never connected to"
-        if not one.is_global and not allow_private:
-            return "a private address, which EVALSITE_JUDGE_ALLOW_PRIVATE=1 allows"
+    all_of_it = (address, *_inside(address))
+    if any(_is_in(one, network) for one in all_of_it for network in _NEVER):
+        return "an address of the network itself, which is never connected to"
+    if not allow_private and not all(one.is_global for one in all_of_it):
+        return "a private address, which EVALSITE_JUDGE_ALLOW_PRIVATE=1 allows"
     return ""
 
 
@@ -58,7 +58,7 @@ def _inside(address: Address) -> tuple[Address, ...]:
     if address.teredo is not None:
         found += address.teredo
     low = int(address) & 0xFFFFFFFF
-    if any(address in network for network in _NAT64) or int(address) >> 32 == 0:
+    if any(address in network for network in _NAT64) or 0xFFFF < int(address) <= 0xFFFFFFFF:
         found.append(IPv4Address(low))
     return tuple(found)
 

@@ -1,6 +1,7 @@
 """Reading the environment variables: each that is missing or wrong is named."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from evalsite.environment import (
     kept_secret_key,
     read_environment,
 )
+from evalsite.judge_runner.endpoint import EndpointAddress, JudgeEndpoint
+from reviews.core.judge_answers import Prices
 from traces.core.limits import DEFAULT_LIMITS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -207,6 +210,80 @@ def test_kept_secret_key_replaces_a_broken_one(tmp_path: Path) -> None:
     key = kept_secret_key(file)
     assert len(key) >= 50
     assert file.read_text() == key
+
+
+JUDGE = {
+    "EVALSITE_JUDGE_URL": "https://models.example.org/v1",
+    "EVALSITE_JUDGE_MODEL": "m-1",
+}
+
+
+def test_no_judge_is_asked_unless_an_endpoint_is_given() -> None:
+    assert read({}).judge is None
+    assert read({"EVALSITE_JUDGE_ALLOW_PRIVATE": "1"}).judge is None
+
+
+def test_the_endpoint_of_judges(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("sk-1\n")
+    prices = {"EVALSITE_JUDGE_INPUT_PRICE": "2.50", "EVALSITE_JUDGE_OUTPUT_PRICE": "10"}
+    limits = {"EVALSITE_JUDGE_TIMEOUT": "9", "EVALSITE_JUDGE_ALLOW_PRIVATE": "1"}
+    judge = read(JUDGE | {"EVALSITE_JUDGE_KEY_FILE": str(file)} | prices | limits).judge
+    assert judge == JudgeEndpoint(
+        address=EndpointAddress(True, "models.example.org", 443, "/v1/chat/completions"),
+        model="m-1",
+        name="site judge",
+        key="sk-1",
+        allow_private=True,
+        timeout_seconds=9,
+        prices=Prices(Decimal("2.50"), Decimal(10)),
+    )
+    assert "sk-1" not in repr(judge)
+    judge = read(JUDGE | {"EVALSITE_JUDGE_KEY": "sk-2"}).judge
+    assert judge is not None
+    assert judge.key == "sk-2"
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"EVALSITE_JUDGE_URL": "https://h/"},
+            "EVALSITE_JUDGE_MODEL is missing: EVALSITE_JUDGE_URL needs it.",
+        ),
+        (
+            {"EVALSITE_JUDGE_MODEL": "m"},
+            "EVALSITE_JUDGE_URL is missing: EVALSITE_JUDGE_MODEL needs it.",
+        ),
+        (
+            JUDGE | {"EVALSITE_JUDGE_URL": "http://h/"},
+            "EVALSITE_JUDGE_URL starts with http://, which EVALSITE_JUDGE_ALLOW_HTTP=1 allows.",
+        ),
+        (
+            JUDGE | {"EVALSITE_JUDGE_KEY": "a b"},
+            "EVALSITE_JUDGE_KEY is empty, or holds a character that a key cannot have.",
+        ),
+        (
+            JUDGE | {"EVALSITE_JUDGE_KEY_FILE": "/nowhere/key"},
+            "EVALSITE_JUDGE_KEY_FILE names a file that cannot be read.",
+        ),
+        (
+            JUDGE | {"EVALSITE_JUDGE_INPUT_PRICE": "cheap"},
+            "EVALSITE_JUDGE_INPUT_PRICE is not an amount such as 2.50.",
+        ),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_named(values: dict[str, str], sentence: str) -> None:
+    assert problems(values) == (sentence,)
+
+
+def test_one_key_is_enough(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("sk-1")
+    both = {"EVALSITE_JUDGE_KEY": "sk-2", "EVALSITE_JUDGE_KEY_FILE": str(file)}
+    assert problems(JUDGE | both) == (
+        "EVALSITE_JUDGE_KEY and EVALSITE_JUDGE_KEY_FILE are both set.",
+    )
 
 
 def test_operating_guide_has_exactly_these_variables() -> None:
