@@ -42,6 +42,7 @@ class CandidateFilter:
     criterion: LabelCriterion
     release_pk: int | None = None
     family: str = ""
+    environment: str = ""  # test or production; "" takes both
     trials: tuple[uuid.UUID, ...] | None = None  # only these
 
 
@@ -111,7 +112,7 @@ def _is_for_people(requirement: Requirement, judged: frozenset[str]) -> bool:
 # and the trial is told by its other criteria alone.
 _CANDIDATES = """
 WITH looked_at AS MATERIALIZED (
-    SELECT t.id, t.uuid, t.task_id, t.release_id, k.family, d.value, p.sequence,
+    SELECT t.id, t.uuid, t.task_id, t.release_id, t.environment, k.family, d.value, p.sequence,
            array_remove(d.passed, %(name)s::varchar) AS passed, array_remove(d.open, %(name)s::varchar) AS open,
            array_remove(d.failed, %(name)s::varchar) AS failed,
            %(name)s::varchar = ANY(d.passed) AS own_passed, %(name)s::varchar = ANY(d.failed) AS own_failed,
@@ -146,6 +147,7 @@ SELECT w.id, w.uuid, w.family, w.passes, coalesce(w.sequence = u.sequence, true)
 FROM told w LEFT JOIN usual u ON u.task_id = w.task_id
 WHERE (%(release)s::bigint IS NULL OR w.release_id = %(release)s)
   AND (%(family)s = '' OR w.family = %(family)s)
+  AND (%(environment)s = '' OR w.environment = %(environment)s)
   AND (%(trials)s::uuid[] IS NULL OR w.uuid = ANY(%(trials)s))
   AND NOT EXISTS (
       SELECT FROM reviews_calibrationitem i JOIN reviews_calibrationset s ON s.id = i.set_id
@@ -197,6 +199,7 @@ def qualifying_trials(chosen: CandidateFilter) -> Qualifying:
             "rules": shown_rules_id(chosen.system),
             "release": chosen.release_pk,
             "family": chosen.family,
+            "environment": chosen.environment,
             "trials": None if chosen.trials is None else list(chosen.trials),
         }
         cursor.execute(_CANDIDATES, values)

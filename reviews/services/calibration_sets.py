@@ -82,6 +82,7 @@ class SetWish:
     trials: tuple[uuid.UUID, ...] = ()
     release: Release | None = None
     family: str = ""
+    environment: str = ""  # test or production; "" takes both
 
 
 @transaction.atomic
@@ -141,6 +142,7 @@ def _drawn(system: System, wish: SetWish, criterion: LabelCriterion, seed: int) 
             criterion,
             release_pk=wish.release.pk if wish.release else None,
             family=wish.family,
+            environment=wish.environment,
             trials=wish.trials if is_chosen else None,
         )
     )
