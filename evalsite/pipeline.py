@@ -116,7 +116,6 @@ def process_upload(upload_id: int) -> None:
         try:
             _read(upload)
         except UnreadableUploadError as error:
-            follow_probe_verdicts(upload, now=timezone.now())
             _end(upload, UploadState.FAILED, failure=error.finding.sentence)
         except _AnotherWorkerError:
             log.info("upload gives way", extra={"upload": str(upload.uuid)})

@@ -301,8 +301,8 @@ def has_calibrations(system_pk: int) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-# Where a judge speaks on a labelled trial, and where a later version of a judge speaks whose
-# earlier version is not stale yet.
+# Where a judge speaks on a labelled trial, where a later version of a judge speaks whose earlier
+# version is not stale yet, and where a judge speaks on a trial after it was tried with copies of it.
 _TOUCHED = """
 WITH said AS MATERIALIZED (
     SELECT DISTINCT v.trial_id, v.criterion_id, gv.id AS version, gv.grader_id
@@ -328,6 +328,12 @@ FROM newest n
 JOIN said ON said.grader_id = n.grader_id AND said.version > n.version
     AND said.criterion_id = n.criterion_id
 WHERE n.status IN ('calibrated', 'exploratory')
+UNION
+SELECT b.criterion_id, b.criterion_digest
+FROM said
+JOIN reviews_probe p ON p.trial_id = said.trial_id
+JOIN reviews_probebatch b ON b.id = p.batch_id AND b.criterion_id = said.criterion_id
+JOIN reviews_probeverdict w ON w.probe_id = p.id AND w.grader_version_id = said.version
 ORDER BY 1, 2
 """
 

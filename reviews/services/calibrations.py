@@ -29,6 +29,7 @@ from reviews.selectors.calibration_items import (
     labelled_items,
     newest_versions,
 )
+from reviews.selectors.probes import probe_results
 from traces.models import System, User
 
 log = logging.getLogger("evalsite.calibrations")
@@ -173,7 +174,7 @@ def _probed(key: CriterionKey) -> set[int]:
 
 def _failed_probes(judge: JudgeVersion, key: CriterionKey) -> int:
     """How many probes of the criterion came out as they must not."""
-    return 0
+    return probe_results(judge.pk, key.criterion.pk, key.digest).n_wrong
 
 
 def _note(system: System, found: Iterable[Reading], by: User | None) -> None:
