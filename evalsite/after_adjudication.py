@@ -14,8 +14,9 @@ from reviews.services.adjudications import (
     AdjudicationDeniedError,
     AdjudicationError,
     adjudicate,
+    prepare_adjudication,
 )
-from reviews.services.marks import OUTDATED, MarkDeniedError, MarkError
+from reviews.services.marks import OUTDATED, MarkDeniedError, MarkError, check_mark
 from reviews.services.review_drafts import DraftRefusedError
 from traces.models import System, Trial, User
 
@@ -105,6 +106,49 @@ def decide_dispute(
     except MarkError as error:
         refused = AdjudicationConflictError if str(error) == OUTDATED else AdjudicationError
         raise refused(str(error)) from error
+
+
+def check_decision(
+    trial: Trial,
+    *,
+    criterion: str,
+    decision: AdjudicationRuling | Mark,
+    reason: str,
+    steps: Iterable[int],
+    by: User,
+    now: datetime,
+    seen: str,
+) -> None:
+    """Say at once why a decision could not be kept, before it is held. Nothing is written.
+
+    What changes until its time comes is said then.
+    """
+    if isinstance(decision, AdjudicationRuling):
+        prepare_adjudication(
+            trial,
+            criterion=criterion,
+            ruling=decision,
+            reason=reason,
+            steps=steps,
+            by=by,
+            now=now,
+            seen=seen,
+        )
+        return
+    had = SeenBasis.read(seen)
+    try:
+        check_mark(
+            trial,
+            criterion=criterion,
+            mark=decision,
+            reason=reason,
+            by=by,
+            seen=str(had.contract_pk) if had else "",
+        )
+    except MarkDeniedError as error:
+        raise AdjudicationDeniedError(str(error)) from error
+    except MarkError as error:
+        raise AdjudicationError(str(error)) from error
 
 
 def finish_adjudication(draft: ReviewDraft, now: datetime) -> None:

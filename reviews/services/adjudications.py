@@ -90,6 +90,36 @@ def adjudicate(
     """
     # The release's lock, as every writer of its evidence takes it; it parts two clicks as well.
     Release.objects.select_for_update(no_key=True).get(pk=trial.release_id)
+    row = prepare_adjudication(
+        trial,
+        criterion=criterion,
+        ruling=ruling,
+        reason=reason,
+        steps=steps,
+        by=by,
+        now=now,
+        seen=seen,
+        is_blind_label=is_blind_label,
+    )
+    return row if row.pk else _store(row, criterion)
+
+
+def prepare_adjudication(
+    trial: Trial,
+    *,
+    criterion: str,
+    ruling: AdjudicationRuling,
+    reason: str,
+    steps: Iterable[int],
+    by: User,
+    now: datetime,
+    seen: str = "",
+    is_blind_label: bool = False,
+) -> Adjudication:
+    """The row that `adjudicate` would store now, or the stored one that says the same.
+
+    Raises as `adjudicate` does, and writes nothing.
+    """
     allowed = may_decide(trial, criterion, by)
     if refusal := allowed.refusal(ruling):
         raise AdjudicationDeniedError(refusal)
@@ -117,7 +147,7 @@ def adjudicate(
         return head
     if not is_blind_label:
         _check_open(trial, basis, head, seen)
-    return _store(row, criterion)
+    return row
 
 
 def head_of(basis: DisputeBasis) -> Adjudication | None:

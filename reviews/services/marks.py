@@ -7,6 +7,7 @@ withdrawn. The caller decides the trials anew.
 from __future__ import annotations
 
 import logging
+import uuid
 from datetime import datetime
 
 from django.db import transaction
@@ -68,7 +69,31 @@ def mark_check(
     or with one that is too long.
     """
     # The lock keeps two marks apart: the later one sees the earlier one below.
-    task = Task.objects.select_for_update(no_key=True).get(pk=trial.task_id)
+    Task.objects.select_for_update(no_key=True).get(pk=trial.task_id)
+    why, digest = check_mark(trial, criterion=criterion, mark=mark, reason=reason, by=by, seen=seen)
+    row = CheckMark.objects.create(
+        system_id=trial.system_id,
+        task_id=trial.task_id,
+        criterion=criterion,
+        criterion_digest=digest,
+        mark=mark.value,
+        reason=why,
+        trial=trial,
+        by=by,
+        marked_at=now,
+    )
+    log.info("check marked", extra={"mark": str(row.uuid), "by": by.username})
+    return row
+
+
+def check_mark(
+    trial: Trial, *, criterion: str, mark: Mark, reason: str, by: User, seen: str = ""
+) -> tuple[str, uuid.UUID | None]:
+    """The reason and the digest that a mark would be stored with now.
+
+    Raises as `mark_check` does, and writes nothing.
+    """
+    task = Task.objects.get(pk=trial.task_id)
     role = role_in(trial.system_id, by)
     if refusal := marking_refusal(role):
         raise MarkDeniedError(refusal)
@@ -86,20 +111,7 @@ def mark_check(
                 f"{each.by_name} marked {name_of(criterion)} as {mark.value} at "
                 f"{time_text(each.marked_at)}; it is marked once."
             )
-    why = _reason(reason)
-    row = CheckMark.objects.create(
-        system_id=trial.system_id,
-        task_id=trial.task_id,
-        criterion=criterion,
-        criterion_digest=found.digest,
-        mark=mark.value,
-        reason=why,
-        trial=trial,
-        by=by,
-        marked_at=now,
-    )
-    log.info("check marked", extra={"mark": str(row.uuid), "by": by.username})
-    return row
+    return _reason(reason), found.digest
 
 
 @transaction.atomic
