@@ -46,6 +46,7 @@ CSV_FIELDS: Final = (
     "value",
     "reason",
     "steps",
+    "withdrawn",
 )
 """The columns that are read; others are left aside."""
 
@@ -138,6 +139,7 @@ def _json_line(number: int, value: Json) -> Iterator[FileLabel | RefusedLine]:
     if not isinstance(value, dict):
         raise _LineError("A line is one JSON object.")
     trial = _trial_name(value)
+    _check_not_withdrawn(value)
     if "labels" not in value:
         yield _label(number, trial, value)
         return
@@ -193,6 +195,7 @@ def _csv_line(number: int, head: list[str], cells: list[str]) -> Iterator[FileLa
     if "labeller" not in named and "value" not in named:
         return
     try:
+        _check_not_withdrawn(named)
         yield _label(number, _trial_name(named), named)
     except _LineError as error:
         yield RefusedLine(number, str(error))
@@ -201,6 +204,11 @@ def _csv_line(number: int, head: list[str], cells: list[str]) -> Iterator[FileLa
 def _plain_cell(cell: str) -> str:
     """A cell without the apostrophe that keeps a spreadsheet from reading a formula."""
     return cell[1:] if cell.startswith("'") and csv_safe(cell[1:]) == cell else cell
+
+
+def _check_not_withdrawn(given: Mapping[str, Json]) -> None:
+    if given.get("withdrawn"):
+        raise _LineError("This item was withdrawn from the set that the file is of.")
 
 
 def _label(number: int, trial: TrialName, given: Mapping[str, Json]) -> FileLabel:

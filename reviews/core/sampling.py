@@ -135,6 +135,18 @@ def even_shares(n: int, found: Mapping[Stratum, int]) -> dict[Stratum, int]:
     return shares
 
 
+def suggested_shares(
+    n: int, found: Mapping[Stratum, int], *, n_failures: int
+) -> dict[Stratum, int]:
+    """A stratified set of `n` trials: `n_failures` clear failures, the rest parted evenly.
+
+    Failures come first because the bound of false passes is read on failing items alone.
+    """
+    n_failing = min(n_failures, n, found.get(Stratum.CLEAR_FAILURE, 0))
+    others = {**found, Stratum.CLEAR_FAILURE: 0}
+    return even_shares(n - n_failing, others) | {Stratum.CLEAR_FAILURE: n_failing}
+
+
 def strata_document(strata: Iterable[StratumDraw]) -> Json:
     """The strata of a draw as they are stored."""
     return [

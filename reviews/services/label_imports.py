@@ -48,7 +48,6 @@ LONGEST_SOURCE = 2_000  # characters
 MOST_TRIALS = 10_000
 NOTHING_LANDED = "No label landed."
 NO_VERDICTS = "No imported verdict of a person is stored on this criterion."
-FROM_VERDICTS = "Verdicts of people that came with the traces."
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +174,9 @@ class _Trials:
 
     def __init__(self, system: System, names: Sequence[TrialName]) -> None:
         rows = Trial.objects.filter(system=system)
-        by_id = [name.trial_id for name in names if name.trial_id]
-        outside = {name.external_id for name in names if name.external_id and not name.trial_id}
-        keyed = [name for name in names if not (name.trial_id or name.external_id)]
+        by_id = {name.trial_id for name in names if name.trial_id}
+        outside = {name.external_id for name in names if name.external_id}
+        keyed = [name for name in names if name.task_id and name.trial]
         self._by_id = _by(rows.filter(uuid__in=by_id), "uuid") if by_id else {}
         self._outside = _by(rows.filter(external_id__in=outside), "external_id") if outside else {}
         self._keyed: dict[tuple[str, str], list[_Found]] = {}
@@ -189,12 +188,14 @@ class _Trials:
             self._keyed.setdefault((each.task_id, each.label), []).append(each)
 
     def named(self, name: TrialName) -> list[_Found]:
-        """The trials that a name may mean: of several attempts the one that stands."""
-        if name.trial_id:
-            found = self._by_id.get(name.trial_id, [])
-        elif name.external_id:
+        """The trials that a name may mean: by its id, else by what else names it.
+
+        Of several attempts it is the one that stands.
+        """
+        found = self._by_id.get(name.trial_id, [])
+        if not found and name.external_id:
             found = self._outside.get(name.external_id, [])
-        else:
+        if not found and name.task_id and name.trial:
             found = self._keyed.get((name.task_id, name.trial), [])
         fitting = [each for each in found if each.is_named_by(name)]
         standing = [each for each in fitting if each.stands]
@@ -252,9 +253,9 @@ def _unfit(found: Sequence[_Found], label: FileLabel, criterion: LabelCriterion)
 
 
 def _shown(name: TrialName) -> str:
-    if name.trial_id:
-        return str(name.trial_id)
-    return word_shown(name.external_id or f"{name.task_id} · {name.trial}")
+    if name.task_id and name.trial:
+        return word_shown(f"{name.task_id} · {name.trial}")
+    return str(name.trial_id) if name.trial_id else word_shown(name.external_id)
 
 
 # --- what is kept
