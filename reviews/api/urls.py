@@ -10,9 +10,12 @@ from evalsite.contracts_api import (
     ContractPropose,
 )
 from reviews.api.cases import CaseList
+from reviews.api.disputes import DisputeList
 from reviews.api.figures import Export, FigureList, TrialDetail
+from reviews.api.judges import JudgeDetail, JudgeList
 from reviews.api.novelty import Novelty
 from reviews.api.overview import Overview
+from reviews.api.probes import ProbeBundle, ProbeList, ProbeResults
 
 urlpatterns = [
     path("figures", FigureList.as_view(), name="api-figures"),
@@ -20,6 +23,9 @@ urlpatterns = [
     path("novelty", Novelty.as_view(), name="api-novelty"),
     path("trials/<uuid:trial_id>", TrialDetail.as_view(), name="api-trial"),
     path("cases", CaseList.as_view(), name="api-cases"),
+    path("judges", JudgeList.as_view(), name="api-judges"),
+    path("judges/<int:judge>/<int:criterion>", JudgeDetail.as_view(), name="api-judge"),
+    path("disputes", DisputeList.as_view(), name="api-disputes"),
     path("contracts", ContractList.as_view(), name="api-contracts"),
     path("contracts/check", ContractCheck.as_view(), name="api-contract-check"),
     path("contracts/previews", ContractDraft.as_view(), name="api-contract-draft"),
@@ -33,5 +39,8 @@ urlpatterns = [
         ContractPropose.as_view(),
         name="api-contract-propose",
     ),
+    path("probes", ProbeList.as_view(), name="api-probes"),
+    path("probes/<int:number>", ProbeResults.as_view(), name="api-probe-results"),
+    path("probes/<int:number>/bundle", ProbeBundle.as_view(), name="api-probe-bundle"),
     path("export", Export.as_view(), name="api-export"),
 ]

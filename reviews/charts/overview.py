@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any
 
-from traces.core.text_marks import marked_text
+from reviews.charts.labels import distinct_labels, label_text
 
 _LONGEST_TICK = 14
 
@@ -34,9 +33,9 @@ def rates_over_releases(labels: tuple[str, ...], lines: tuple[RateLine, ...]) ->
     # Importing it takes a third of a second: only processes that draw a chart pay for it.
     import plotly.graph_objects as go
 
-    ticks = _distinct([_label(label, _LONGEST_TICK) for label in labels])
+    ticks = distinct_labels([label_text(label, _LONGEST_TICK) for label in labels])
     figure = go.Figure(
-        data=[_line(ticks, [_label(label, 40) for label in labels], line) for line in lines],
+        data=[_line(ticks, [label_text(label, 40) for label in labels], line) for line in lines],
         layout={
             "xaxis": {
                 "type": "category",
@@ -78,20 +77,3 @@ def _line(ticks: Sequence[str], names: Sequence[str], line: RateLine) -> dict[st
 
 def _between(low: float | None, high: float | None) -> float:
     return 0.0 if low is None or high is None else max(high - low, 0.0)
-
-
-def _label(text: str, longest: int) -> str:
-    plain = marked_text(text)
-    shown = plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
-    # In text a quotation mark needs none, and Plotly shows its entity as it stands.
-    return escape(shown, quote=False)
-
-
-def _distinct(labels: Sequence[str]) -> list[str]:
-    """The labels, told apart where they are the same once shortened: a category is drawn once."""
-    seen: dict[str, int] = {}
-    distinct: list[str] = []
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        distinct.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return distinct

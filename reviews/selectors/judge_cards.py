@@ -10,6 +10,7 @@ from django.db import connection
 
 from reviews.core.calibration import CalibrationFigures, LabelledItem, figures_of
 from reviews.models import Criterion
+from reviews.selectors.blinding import hidden_criteria
 from reviews.selectors.calibration_items import (
     CriterionKey,
     Labelled,
@@ -24,7 +25,7 @@ from reviews.selectors.judges import (
     calibration_history,
     judges_of,
 )
-from traces.models import System
+from traces.models import Role, System
 
 MOST_HISTORY = 50
 
@@ -186,3 +187,12 @@ def _trials(pks: Iterable[int]) -> dict[int, ItemTrial]:
             [sorted(pks)],
         )
         return {row[0]: ItemTrial(*row) for row in cursor.fetchall()}
+
+
+def hidden_trials(card: JudgeCard, user_pk: int, role: Role | None) -> frozenset[int]:
+    """Trials of the card whose labels are kept from a person who may still label them. One query."""
+    parts = (card.labelled, card.adjudicated, card.exploratory)
+    trials = {each.trial.pk for part in parts for each in part.items}
+    found = hidden_criteria(user_pk, role, trials)
+    name = card.criterion.name
+    return frozenset(pk for pk, names in found.items() if name in names)

@@ -131,8 +131,8 @@ def judges_of(
 ) -> tuple[ListedJudge, ...]:
     """The judge versions with what they decided, or one of them, in three queries.
 
-    In order of criterion and judge, the newest version of a judge first. One that was calibrated
-    and has no verdict any more cannot be: verdicts stay.
+    In order of criterion and judge, the newest version of a judge first. A version that was tried
+    with probes alone has a status and no verdicts.
     """
     asked = {"system": system_pk, "version": version_pk, "criterion": criterion_pk}
     said = _said(asked)
@@ -141,7 +141,7 @@ def judges_of(
         cursor.execute(_NEWEST, asked)
         for version, criterion, *row in cursor.fetchall():
             newest.setdefault((version, criterion), []).append(_stored(*row))
-    keys = sorted(said)
+    keys = sorted({*said, *newest})
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [[key[0] for key in keys], [key[1] for key in keys]])
         return tuple(
@@ -152,7 +152,7 @@ def judges_of(
                 judge=judge,
                 version=version_name,
                 criterion=name,
-                said=said[version, criterion],
+                said=said.get((version, criterion), SaidCounts()),
                 calibrations=tuple(newest.get((version, criterion), ())),
             )
             for version, criterion, judge_pk, judge, version_name, name in cursor.fetchall()
