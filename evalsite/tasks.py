@@ -15,16 +15,18 @@ from evalsite.background import stale_work
 from evalsite.contract_previews import work_out_contract_preview
 from evalsite.health import note_worker_alive
 from evalsite.held_decisions import finish_draft
+from evalsite.judge_runner.work import work_out_judge_run
 from evalsite.pipeline import process_upload, stale_uploads
 from evalsite.regrading import next_open_regrade, work_out_regrade
 from evalsite.rules_reach import work_out_preview, work_out_suggestions
 from evalsite.rules_work import next_open_rules, recompute
-from reviews.models import Regrade
+from reviews.models import JudgeRun, Regrade
 from reviews.selectors.review_drafts import due_drafts
 from traces.models import ContractPreview, RulesJob, RulesPreview, RulesSuggestions
 from traces.services.acceptance import remove_abandoned_files
 from traces.tasks import (
     FINISH_HELD,
+    JUDGE_RUN,
     PREVIEW_CONTRACTS,
     PREVIEW_RULES,
     PROCESS_UPLOAD,
@@ -96,6 +98,14 @@ def preview_contracts_by_hint(preview_id: int) -> None:
         work_out_contract_preview(preview_id)
 
 
+@shared_task(name=JUDGE_RUN, ignore_result=True)
+def judge_run_by_hint(run_id: int) -> None:
+    """Ask a judge for a while, and send what is left of the system's runs on its way."""
+    with _left_to_the_sweeper(JUDGE_RUN, run_id):
+        if (later := work_out_judge_run(run_id)) is not None:
+            send_hint_of(JUDGE_RUN, later)
+
+
 @shared_task(name=FINISH_HELD, ignore_result=True)
 def finish_held_by_hint(draft_id: int) -> None:
     """Make a submitted decision final, if nobody took it back and nobody else did so."""
@@ -125,6 +135,7 @@ def sweep() -> None:
         (SUGGEST_RULES, RulesSuggestions.objects.all()),
         (REGRADE, Regrade.objects.all()),
         (PREVIEW_CONTRACTS, ContractPreview.objects.all()),
+        (JUDGE_RUN, JudgeRun.objects.all()),
     ):
         waiting = stale_work(rows, now=now, older_than_seconds=STALE_SECONDS)
         n_stale += len(waiting)

@@ -16,6 +16,7 @@ SUGGEST_RULES = "evalsite.suggest_rules"
 REGRADE = "evalsite.regrade"
 PREVIEW_CONTRACTS = "evalsite.preview_contracts"
 FINISH_HELD = "evalsite.finish_held"
+JUDGE_RUN = "evalsite.judge_run"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -54,6 +55,11 @@ def hint_regrade(regrade_id: int) -> None:
 def hint_contract_preview(preview_id: int) -> None:
     """Tell a worker that somebody waits to see what drafted contracts would do; never fails."""
     transaction.on_commit(lambda: send_hint_of(PREVIEW_CONTRACTS, preview_id), robust=True)
+
+
+def hint_judge_run(run_id: int) -> None:
+    """Tell a worker that a judge is to be asked; never fails."""
+    transaction.on_commit(lambda: send_hint_of(JUDGE_RUN, run_id), robust=True)
 
 
 def hint_held(draft_id: int, *, seconds: float) -> None:
