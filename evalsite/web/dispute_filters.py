@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evalsite.access import SystemRequest
 from evalsite.common.shell import Choice, Option
 from evalsite.web.case_filters import SPLITS
-from evalsite.web.dispute_words import CLASSES, JUDGES_AGREE, KINDS, STANCES
+from evalsite.web.dispute_words import JUDGES_AGREE, KINDS, STANCES
 from reviews.core.disputes import DisputeKind
 from reviews.models import DisputeState
 from reviews.selectors.cases import task_families
@@ -218,7 +218,7 @@ class DisputeFilters:
             classes=_options(
                 chosen.criterion_class or "",
                 "All classes",
-                ((c.value, CLASSES[c]) for c in CLASSES),
+                ((c.value, c.value) for c in CriterionClass),
             ),
             criteria=_options(
                 chosen.criterion or "", "All criteria", ((name, name) for name in self._criteria())

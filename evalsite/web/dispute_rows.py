@@ -190,7 +190,9 @@ def cause_row(
         judges=tuple(
             _judge_row(group, context, here, judges.get(group.judge), criterion_pk)
             for group in cause.judges
-        ),
+        )
+        if any(group.judge for group in cause.judges)
+        else (),
         n_more_judges=cause.n_more_judges,
         age=age_text(cause.opened_at, context.now),
         opened_at=cause.opened_at,

@@ -9,9 +9,9 @@ from reviews.selectors.disputes import DisputeTotals, ListedDispute, ListedSide,
 from traces.core.records import CriterionClass, GraderKind, VerdictValue
 
 CLASSES = {
-    CriterionClass.OUTCOME: "outcome",
-    CriterionClass.CONSTRAINT: "constraint",
-    CriterionClass.SEMANTIC: "semantic",
+    CriterionClass.OUTCOME: "class outcome",
+    CriterionClass.CONSTRAINT: "class constraint",
+    CriterionClass.SEMANTIC: "class semantic",
 }
 KINDS = {
     DisputeKind.CODE_JUDGE: "code against judge",
@@ -70,7 +70,10 @@ _SENTENCES = {
     NoEffect.REPLACED: "It decides nothing: a later attempt stands for its slot.",
 }
 DECIDES = "It decides something: an adjudication settles a requirement of the trial."
-NOT_COUNTING = "None of the graders that disagree counts: what they say changes no disposition."
+NOT_COUNTING = "No two graders that count disagree: it changes no disposition."
+NOT_COUNTING_YET = (
+    "No two graders that count disagree: it changes no disposition until it is adjudicated."
+)
 
 
 def idle_words(reason: NoEffect) -> str:
@@ -87,7 +90,9 @@ def effect_sentence(dispute: ListedDispute) -> str:
 
 def counting_sentence(dispute: ListedDispute) -> str:
     """That graders which do not count change nothing; "" where those that count disagree."""
-    return "" if dispute.is_counting else NOT_COUNTING
+    if dispute.is_counting:
+        return ""
+    return NOT_COUNTING_YET if dispute.decides else NOT_COUNTING
 
 
 def heading_of(totals: DisputeTotals, *, state: str = "open") -> str:

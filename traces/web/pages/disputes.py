@@ -104,7 +104,7 @@ class CauseRow:
     why: tuple[str, ...]  # why those that decide nothing do not
     is_deciding: bool
     between: tuple[tuple[str, DisputeCount], ...]
-    judges: tuple[JudgeRow, ...]
+    judges: tuple[JudgeRow, ...]  # empty where no judge says anything
     n_more_judges: int
     age: str
     opened_at: datetime
