@@ -212,6 +212,7 @@ urlpatterns = [
     path(
         "systems/<slug:slug>/labelling/import/", calibration_sets.label_import, name="label-import"
     ),
+    path("systems/<slug:slug>/labelling/reveal", labelling.label_reveal, name="label-reveal"),
     path(
         "systems/<slug:slug>/labelling/<int:number>/",
         calibration_sets.set_page,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Max
@@ -19,8 +19,10 @@ from reviews.models import (
     Adjudication,
     CalibrationItem,
     CalibrationSet,
+    DraftPurpose,
     Label,
     Revelation,
+    ReviewDraft,
     SeatEnding,
 )
 from reviews.permissions.labels import (
@@ -46,6 +48,7 @@ from reviews.services.person_verdicts import (
     contract_in_effect_pk,
     give_verdict,
 )
+from reviews.services.review_drafts import HOLD, DraftHeldError, DraftPlace, save_draft
 from reviews.services.seats import (
     RUBRIC_CHANGED,
     LabelDeniedError,
@@ -53,16 +56,18 @@ from reviews.services.seats import (
     asked_of,
     check_room,
     end_seat,
+    hold_seat,
     label_drafts,
     locked_set,
     own_seat,
 )
 from traces.core.records import VerdictValue
-from traces.models import EvidenceAddition, Release, User
+from traces.models import EvidenceAddition, Release, Trial, User
 
 log = logging.getLogger("evalsite.labels")
 
 WHERE_LABELLED = "label"
+HOLD_MARGIN = timedelta(minutes=2)  # for a worker that is late
 DECIDES_FROM = 3  # the round from which a label is an adjudication
 RULINGS = {
     VerdictValue.PASS: AdjudicationRuling.PASS,
@@ -92,15 +97,10 @@ def give_label(
 
     The caller decides the trial anew, and reads calibrations when the set is complete.
     """
-    # As every writer of a release's evidence; the set's lock comes after it, always.
-    Release.objects.select_for_update(no_key=True).get(pk=item.trial.release_id)
-    of = locked_set(item.set)
-    stored = CalibrationItem.objects.select_related("trial__task").get(pk=item.pk)
-    stored.set = of
-    if given := Label.objects.filter(item=stored, by=by).first():
+    stored, given = _opened(item, by)
+    if given is not None:
         return _same(given, value, reason, steps)
-    trial = stored.trial
-    _check(stored, by)
+    of, trial = stored.set, stored.trial
     seat = own_seat(of, stored, by)
     n_labels = check_room(of, stored, by, now).n_labels
     if value not in PEOPLE_SAY:
@@ -137,6 +137,69 @@ def give_label(
     return row
 
 
+@transaction.atomic
+def submit_label(
+    item: CalibrationItem,
+    *,
+    value: VerdictValue,
+    reason: str,
+    steps: Iterable[int],
+    by: User,
+    now: datetime,
+    seen: str = "",
+) -> ReviewDraft | Label:
+    """Submit a label that the person can take back for some seconds before it is final.
+
+    What `give_label` would refuse now is refused at once, and the item stays reserved until then.
+    The label itself where the same one is there already.
+    """
+    stored, given = _opened(item, by)
+    cited = tuple(steps)
+    if given is not None:
+        return _same(given, value, reason, cited)
+    if value not in PEOPLE_SAY:
+        raise LabelError("A person says pass, fail or unknown.")
+    try:
+        checked_reason(reason)
+        checked_steps(cited, stored.trial)
+        _check_basis(stored.trial, seen)
+    except VerdictError as error:
+        raise LabelError(str(error)) from error
+    hold_seat(stored, until=now + HOLD + HOLD_MARGIN, by=by, now=now)
+    place = DraftPlace(
+        DraftPurpose.LABEL, by, stored.set.system, stored.trial, stored.set.criterion, stored
+    )
+    try:
+        return save_draft(
+            place, decision=value.value, reason=reason, steps=cited, seen=seen, now=now, hold=True
+        )
+    except DraftHeldError as error:
+        raise LabelError(str(error)) from error
+
+
+def _opened(item: CalibrationItem, by: User) -> tuple[CalibrationItem, Label | None]:
+    """The item as it is now, locked with its set, and the label that the person gave of it.
+
+    Raises where the person may not label it, or nobody does any more.
+    """
+    # As every writer of a release's evidence; the set's lock comes after it, always.
+    Release.objects.select_for_update(no_key=True).get(pk=item.trial.release_id)
+    of = locked_set(item.set)
+    stored = CalibrationItem.objects.select_related("trial__task").get(pk=item.pk)
+    stored.set = of
+    given = Label.objects.filter(item=stored, by=by).first()
+    if given is None:
+        _check(stored, by)
+    return stored, given
+
+
+def _check_basis(trial: Trial, seen: str) -> None:
+    """Raises `VerdictError` where the person saw less evidence, or another contract."""
+    order = EvidenceAddition.objects.filter(trial=trial).aggregate(n=Max("order"))["n"] or 0
+    if seen and seen != basis_words(contract_in_effect_pk(trial), order):
+        raise VerdictError(OUTDATED)
+
+
 def _same(given: Label, value: VerdictValue, reason: str, steps: Iterable[int]) -> Label:
     """The label that is there, where it is sent once more."""
     try:
@@ -166,9 +229,7 @@ def _decided(label: Label, steps: Iterable[int], seen: str, now: datetime) -> Ad
     """The third label as the decision between the first two."""
     of, trial, by = label.item.set, label.item.trial, label.by
     assert by is not None
-    order = EvidenceAddition.objects.filter(trial=trial).aggregate(n=Max("order"))["n"] or 0
-    if seen and seen != basis_words(contract_in_effect_pk(trial), order):
-        raise LabelError(OUTDATED)
+    _check_basis(trial, seen)
     return adjudicate(
         trial,
         criterion=of.criterion.name,
