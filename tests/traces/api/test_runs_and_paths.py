@@ -168,6 +168,10 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/contracts/previews/{preview_id}",
         "/api/v1/contracts/previews/{preview_id}/propose",
         "/api/v1/cases",
+        "/api/v1/disputes",
         "/api/v1/overview",
+        "/api/v1/probes",
+        "/api/v1/probes/{number}",
+        "/api/v1/probes/{number}/bundle",
         "/api/v1/export",
     }
