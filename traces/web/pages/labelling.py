@@ -80,26 +80,3 @@ class LabelPage:
     held: tuple[HeldDecision, ...] = ()
     refused: tuple[RefusedLabel, ...] = ()
     last: Link | None = None  # what others say of the item that was labelled last
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenCriterion:
-    """A criterion of a trial of which a page keeps from the person what others say."""
-
-    name: str
-    value: str  # the name as it is sent back
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenVerdicts:
-    """What a page keeps from the person, and the way to see it all the same."""
-
-    criteria: tuple[HiddenCriterion, ...]
-    action: str  # takes a POST
-    trial: str
-    back: str
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The criteria by name."""
-        return frozenset(each.value for each in self.criteria)
