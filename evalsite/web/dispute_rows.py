@@ -168,7 +168,11 @@ def cause_row(
 ) -> CauseRow:
     """The disputes on one criterion under one version of its rubric, with a row for each judge."""
     filters, at = context.filters, context.at
-    here: dict[str, Value] = {"criterion": cause.criterion, "rubric": cause.rubric_version or NONE}
+    here: dict[str, Value] = {
+        "criterion": cause.criterion,
+        "rubric": cause.rubric_version or NONE,
+        "class": cause.criterion_class.value,
+    }
     between = [
         (KINDS[kind], DisputeCount(n, filters.list_url(at, **here, kind=kind.value)))
         for kind, n in cause.n_between
