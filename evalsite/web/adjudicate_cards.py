@@ -37,8 +37,8 @@ from traces.web.pages.adjudications import (
     SpokenVerdict,
 )
 
-MOST_LINES = 12  # of one part of a contract
-LONGEST_LINE = 400
+MOST_LINES = 6  # of one part of a contract
+LONGEST_LINE = 240
 LONGEST_QUESTION = 20_000
 LONGEST_ANSWER = 64_000
 LONG_TEXT = 1_200  # characters from which a rubric is folded

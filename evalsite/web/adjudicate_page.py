@@ -225,20 +225,20 @@ def dispute_detail_page(one: OpenDispute) -> DisputeDetailPage:
     refusal = _refusal(one, awaits_words(waits) if waits else "")
     written = one.written or _drafted(one)
     bar = None if refusal else _bar(one, written, detail)
-    before, n = standing_in_list(one.filters.chosen, listed.place)
+    progress = _progress(one)
     cited = sorted({step for step, _ in spoken.citations})
     return DisputeDetailPage(
         shell=system_shell(access, section="Disputes"),
         crumbs=(
             Crumb(access.system.name, at.tasks),
             Crumb("Disputes", one.filters.list_url(at)),
-            Crumb(_progress(before, n)),
+            Crumb(progress),
         ),
         heading=_heading(one, asked.question),
         sub=tuple(_sub(one, detail, requirement)),
         sentences=() if hides else tuple(_sentences(one)),
         state=_state(one, is_hidden=hides),
-        progress=_progress(before, n),
+        progress=progress,
         previous_url=one.previous_url,
         next_url=one.next_url,
         trial_url=at.trial(detail.uuid),
@@ -463,10 +463,13 @@ def _heading(one: OpenDispute, question: pages.TextBlock | None) -> str:
     return f"{one.criterion} of task {one.listed.task_id}"
 
 
-def _progress(before: int, n: int) -> str:
-    return (
-        f"{before:,} of {n:,}" if before else f"not among the {counted(n, 'dispute')} of the list"
-    )
+def _progress(one: OpenDispute) -> str:
+    """Where it stands in the list: "3 of 6"."""
+    wanted = one.filters.chosen.state
+    before, n = standing_in_list(one.filters.chosen, one.listed.place)
+    if wanted is not None and wanted is not one.listed.state:
+        return f"not in the list, which has {counted(n, 'dispute')}"
+    return f"{before:,} of {n:,}"
 
 
 def _sub(one: OpenDispute, detail: TrialDetail, requirement: Requirement) -> Iterator[pages.Link]:

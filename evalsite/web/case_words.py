@@ -182,6 +182,10 @@ def after_words(detail: dict[str, Any]) -> str:
         case "evidence":
             parts = ", ".join(str(part).replace("_", " ") for part in after.get("parts") or [])
             return f"evidence was added: {parts}"
+        case "adjudication":
+            ruling = str(after.get("ruling")).replace("_", " ")
+            party = ", as a party" if after.get("is_by_party") else ""
+            return f"{after.get('by')} decided the dispute on {criterion}: {ruling}{party}"
         case "mark":
             return f"{criterion} was marked {after.get('mark')}"
         case "withdrawal":

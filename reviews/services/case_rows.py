@@ -280,8 +280,9 @@ def _update(rows: Sequence[_Row]) -> None:
 
 
 # Beside a closing or opening stands the last thing that came before it and may have caused it: a
-# verdict that is not the product's own, added evidence, a mark or its withdrawal, an approved
-# contract. OFFSET 0: an index look-up a trial, never a walk along the primary key.
+# verdict that is not the product's own, added evidence, a decision on a dispute, a mark or its
+# withdrawal, an approved contract. OFFSET 0: an index look-up a trial, never a walk along the
+# primary key.
 _EVENTS = """
 INSERT INTO reviews_caseevent (case_id, kind, text, detail, at)
 SELECT w.case_id, w.kind, w.text,
@@ -302,6 +303,13 @@ LEFT JOIN LATERAL (SELECT u.what FROM (
     UNION ALL
     (SELECT a.added_at, jsonb_build_object('kind', 'evidence', 'order', a."order", 'parts', a.parts)
      FROM traces_evidenceaddition a WHERE a.trial_id = c.trial_id ORDER BY a."order" DESC LIMIT 1)
+    UNION ALL
+    (SELECT j.decided_at, jsonb_build_object('kind', 'adjudication', 'criterion', k.name,
+         'ruling', j.ruling, 'is_by_party', j.is_by_party, 'by',
+         coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username))
+     FROM (SELECT * FROM reviews_adjudication WHERE trial_id = c.trial_id OFFSET 0) j
+     JOIN reviews_criterion k ON k.id = j.criterion_id JOIN traces_user p ON p.id = j.by_id
+     ORDER BY j.id DESC LIMIT 1)
     UNION ALL
     (SELECT coalesce(x.withdrawn_at, m.marked_at), jsonb_build_object('kind',
          CASE WHEN x.mark_id IS NULL THEN 'mark' ELSE 'withdrawal' END, 'criterion', m.criterion,

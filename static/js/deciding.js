@@ -20,7 +20,7 @@ document.addEventListener("decide-now", decide);
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
   if (!bar() || document.querySelector("dialog[open]")) return;
-  if (event.target instanceof Element && event.target.closest("[data-skip] form")) return;
+  if (event.target instanceof Element && event.target.closest("[data-skip]")) return;
   event.preventDefault();
   decide();
 });
