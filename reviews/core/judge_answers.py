@@ -54,10 +54,8 @@ def completion_of(body: bytes) -> Completion:
     """The reply of a chat completion endpoint."""
     try:
         document = strict_json.loads(body, _LIMITS)
-    except strict_json.StrictJsonError as error:
-        return Completion(
-            _unreadable(_text(body), f"The endpoint's reply is not JSON. {error.sentence}")
-        )
+    except strict_json.StrictJsonError:
+        return Completion(_unreadable(_text(body), "The endpoint's reply is not JSON."))
     if not isinstance(document, dict):
         return Completion(_unreadable(_text(body), "The endpoint's reply is no JSON object."))
     model = document.get("model")
@@ -97,8 +95,8 @@ def answer_of(text: str) -> JudgeAnswer:
     """A judge's own words, read as the one JSON object that was asked for."""
     try:
         document = strict_json.loads_text(text.strip(" \t\r\n"), _LIMITS)
-    except strict_json.StrictJsonError as error:
-        return _unreadable(text, f"The answer is not JSON. {error.sentence}")
+    except strict_json.StrictJsonError:
+        return _unreadable(text, "The answer is not JSON.")
     if not isinstance(document, dict):
         return _unreadable(text, "The answer is no JSON object.")
     word = document.get("verdict")

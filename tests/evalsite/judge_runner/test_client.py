@@ -84,15 +84,15 @@ BOMB = gzip.compress(b"0" * 10**7)
 @pytest.mark.parametrize(
     ("behaviour", "problem"),
     [
-        (replies(200, completion("It passes.")), "The answer is not JSON. "),
+        (replies(200, completion("It passes.")), "The answer is not JSON."),
         (replies(200, completion({"verdict": "pass"})), "The answer has no field rationale."),
         (answers("satisfied"), "The verdict is none of pass, fail and unknown."),
-        (replies(200, b"<html>busy</html>"), "The endpoint's reply is not JSON. "),
-        (replies(200, b""), "The endpoint's reply is not JSON. "),
-        (replies(200, BOMB), "The endpoint's reply is not JSON. "),
-        (replies(200, b"[" * 10**6), "The endpoint's reply is not JSON. "),
-        (replies(200, b"1" * 10**6), "The endpoint's reply is not JSON. "),
-        (replies(200, b'{"a":' * 10**5), "The endpoint's reply is not JSON. "),
+        (replies(200, b"<html>busy</html>"), "The endpoint's reply is not JSON."),
+        (replies(200, b""), "The endpoint's reply is not JSON."),
+        (replies(200, BOMB), "The endpoint's reply is not JSON."),
+        (replies(200, b"[" * 10**6), "The endpoint's reply is not JSON."),
+        (replies(200, b"1" * 10**6), "The endpoint's reply is not JSON."),
+        (replies(200, b'{"a":' * 10**5), "The endpoint's reply is not JSON."),
     ],
 )  # fmt: skip
 def test_a_bad_answer_is_an_error_with_its_raw_text(behaviour: Behaviour, problem: str) -> None:

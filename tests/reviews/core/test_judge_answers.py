@@ -41,11 +41,11 @@ def test_a_whole_answer(word: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "raw_word"),
     [
-        ("", "The answer is not JSON. ", ""),
-        ("I think it passes.", "The answer is not JSON. ", ""),
-        (f"```json\n{answer()}\n```", "The answer is not JSON. ", ""),
-        (f"{answer()} Done.", "The answer is not JSON. ", ""),
-        ('{"verdict":"pass","verdict":"fail","rationale":"x","steps":[]}', "The answer is not", ""),
+        ("", "The answer is not JSON.", ""),
+        ("I think it passes.", "The answer is not JSON.", ""),
+        (f"```json\n{answer()}\n```", "The answer is not JSON.", ""),
+        (f"{answer()} Done.", "The answer is not JSON.", ""),
+        ('{"verdict":"pass","verdict":"fail","rationale":"x","steps":[]}', "The answer is not JSON.", ""),
         ("[]", "The answer is no JSON object.", ""),
         ('"pass"', "The answer is no JSON object.", ""),
         (answer(verdict=...), "The answer has no field verdict.", ""),
@@ -93,8 +93,8 @@ def test_a_reply_with_its_tokens() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (b"<html>busy</html>", "The endpoint's reply is not JSON. "),
-        (b"\xff\xfe", "The endpoint's reply is not JSON. "),
+        (b"<html>busy</html>", "The endpoint's reply is not JSON."),
+        (b"\xff\xfe", "The endpoint's reply is not JSON."),
         (b"[]", "The endpoint's reply is no JSON object."),
         (b"{}", "The endpoint's reply holds no answer."),
         (reply(None), "The endpoint's reply holds no answer."),
