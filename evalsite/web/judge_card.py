@@ -306,17 +306,18 @@ def _error_number(
 def _bound_bar(errors: ErrorRate, bound: float, limit: Fraction, words: str) -> BoundBar:
     low = lower_bound(errors.n_errors, errors.n) or 0.0
     rate = float(errors.rate or 0)
+    longest = min(max(3 * float(limit), bound), 1.0)
+
+    def place(at: float) -> str:
+        return f"{100 * at / longest:.1f}"
+
     return BoundBar(
-        words=f"{rate_text(rate)}; {words}",
-        low=_place(low),
-        width=_place(bound - low),
-        value=_place(rate),
-        limit=_place(float(limit)),
+        words=f"{rate_text(rate)} of items; {words}; drawn from 0% to {rate_text(longest)}",
+        low=place(low),
+        width=place(bound - low),
+        value=place(rate),
+        limit=place(float(limit)),
     )
-
-
-def _place(rate: float) -> str:
-    return f"{100 * rate:.1f}"
 
 
 def _agreement_number(held: HeldAgainst) -> JudgeNumber:
@@ -430,7 +431,8 @@ def _table(view: CardView) -> AgreementTable | None:
     def cell(people: str, judge: str) -> TableCell:
         show, words, is_wrong = shows[people, judge]
         n = table.count(people, judge)
-        return TableCell(count_text(n), view.links.to(show) if n else "", words, is_wrong)
+        href = view.links.to(show) if n else ""
+        return TableCell(count_text(n), href, words, is_wrong=is_wrong and n > 0)
 
     return AgreementTable(
         rows=(

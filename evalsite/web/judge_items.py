@@ -18,7 +18,7 @@ from traces.web.addresses import Addresses, Value, address
 from traces.web.pages.judges import ItemList, ItemRow
 from traces.web.rows import trial_label
 
-PAGE = 50  # items
+PAGE = 25  # items
 PLACE = "#items"
 
 _SAID = {

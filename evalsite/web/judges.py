@@ -83,7 +83,7 @@ def judge_list(request: SystemRequest) -> HttpResponse:
         and (not status or each.status_at(now).value == status)
     ]
     values: dict[str, Value] = {"criterion": criterion, "status": status}
-    groups = [list(group) for _, group in groupby(fitting, key=_group_key)]
+    groups = sorted((list(group) for _, group in groupby(fitting, key=_group_key)), key=_weight)
     start = _start(groups, request.GET.get("after", ""))
     page = JudgeListPage(
         shell=system_shell(access, section="Judges"),
@@ -110,6 +110,12 @@ def judge_list(request: SystemRequest) -> HttpResponse:
 
 def _group_key(each: ListedJudge) -> tuple[int, int]:
     return (each.criterion_pk, each.judge_pk)
+
+
+def _weight(group: Sequence[ListedJudge]) -> tuple[bool, int]:
+    """Judges with a status come first, then those that say most."""
+    is_read = any(each.calibrations for each in group)
+    return (not is_read, -sum(each.said.n for each in group))
 
 
 def _start(groups: Sequence[Sequence[ListedJudge]], after: str) -> int:

@@ -26,6 +26,7 @@ from evalsite.web.trial_standings import StepLinks, requirement_name, standings_
 from evalsite.web.trial_verdicts import cited_steps, verdict_rows
 from reviews.core.disposition import Decision, GivenVerdict, NextAction, StandingResult
 from reviews.core.notices import NoticeCode, NoticedTrial, notices_on
+from reviews.selectors.blinding import HIDDEN, hidden_criteria
 from reviews.selectors.flags import RaisedFlag, flags_of_trial
 from reviews.selectors.standings import TrialStandings, trial_standings
 from traces.core.records import Disposition, TrialStatus
@@ -60,6 +61,9 @@ _NAIVE_TIME = "naive-time"
 # A reader warns of some things that flags and notices say too, in words of their own.
 _SAID_ELSEWHERE = frozenset({_NAIVE_TIME, *(code.value for code in NoticeCode)})
 _QUIET = frozenset({NoticeCode.IMPORTED_HUMAN_VERDICT})
+_DECIDED_BLIND = (
+    "What it comes to depends on a criterion of a blind set that you may be asked to label."
+)
 LISTED_FLAGS = 6  # open ones above the transcript; the list of flags has all
 
 
@@ -83,9 +87,9 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         task_pk=found.task_pk,
         status=TrialStatus(found.status),
         contract_pk=found.contract_pk,
-    )
+    ).without(_hidden(request, found.pk))
     given = standings.given
-    flags = flags_of_trial(found.pk)
+    flags = [each for each in flags_of_trial(found.pk) if _is_shown(each, standings)]
     # What people say comes before what the product notices.
     open_flags = sorted((flag for flag in flags if flag.is_open), key=lambda flag: not flag.by_name)
     record = _record(found.pk, standings)
@@ -138,6 +142,7 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         step_asked=asked,
         verdicts=rows.shown,
         superseded=rows.superseded,
+        hidden=_hidden_criteria(standings, found, at),
         n_verdicts_waiting=0,
         state=_state(record),
         facts=_facts(found, record, at),
@@ -149,6 +154,31 @@ def trial_page(request: SystemRequest, trial: UUID) -> HttpResponse:
         cells_note=_cells_note(transcript),
     )
     return render(request, "traces/trial_detail.html", {"page": page})
+
+
+def _hidden(request: SystemRequest, trial_pk: int) -> frozenset[str]:
+    """Criteria on which the page keeps from the reader what others say."""
+    access = request.access
+    return hidden_criteria(access.user.pk, access.role, [trial_pk]).get(trial_pk, frozenset())
+
+
+def _is_shown(flag: RaisedFlag, standings: TrialStandings) -> bool:
+    """Whether a flag says nothing of a criterion that is hidden; what people wrote is shown."""
+    return bool(flag.by_name) or flag.criterion not in standings.hidden
+
+
+def _hidden_criteria(
+    standings: TrialStandings, trial: TrialDetail, at: Addresses
+) -> pages.HiddenCriteria | None:
+    if not standings.hidden:
+        return None
+    return pages.HiddenCriteria(
+        sentence=HIDDEN,
+        names=standings.hidden,
+        trial=str(trial.uuid),
+        action=f"{at.calibration_sets}reveal",
+        back=at.trial(trial.uuid),
+    )
 
 
 def _record(trial_pk: int, standings: TrialStandings) -> RecordFacts:
@@ -194,6 +224,10 @@ def _sub(trial: TrialDetail, at: Addresses) -> tuple[pages.Link, ...]:
 
 def _disposition(found: TrialStandings, *, is_broken: bool, is_standing: bool) -> pages.Disposition:
     decision = found.decision
+    if found.is_decision_hidden:
+        return pages.Disposition(
+            value="hidden", sentence=_DECIDED_BLIND, next_actions=tuple(_waiting(found))
+        )
     actions = _waiting(found) or [action_words(action.value) for action in decision.actions]
     if is_broken and not is_standing:
         actions = []  # it was run again

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,9 @@ from reviews.core.disposition import (
     Adjudication,
     Decision,
     GivenVerdict,
+    NextAction,
     Standing,
+    StandingResult,
     TrialFacts,
     applies_to,
 )
@@ -26,7 +28,7 @@ from reviews.selectors.marks import HeldMark, held_marks
 from reviews.selectors.rulings import HeldRuling, rulings_about, rulings_on
 from reviews.selectors.verdict_cards import TrialCards, VerdictCard, trial_cards
 from reviews.selectors.votes import SeenEvidence
-from traces.core.records import GraderKind, TrialStatus, VerdictValue
+from traces.core.records import Disposition, GraderKind, TrialStatus, VerdictValue
 from traces.selectors.contracts import VersionedContract, contracts_named
 
 OTHER_STATE = (
@@ -80,6 +82,44 @@ class TrialStandings:
     judges: TrialJudges  # those with a verdict on it
     case: uuid.UUID | None
     is_case_open: bool
+    hidden: tuple[str, ...] = ()  # criteria on which it says nothing of verdicts
+    is_decision_hidden: bool = False  # one of these decides what the trial comes to
+
+    def without(self, criteria: Collection[str]) -> TrialStandings:
+        """The same without what anybody says of these criteria, for who may still label them."""
+        if not criteria:
+            return self
+        decision = self.decision
+        kept = tuple(s for s in decision.standings if s.requirement.criterion not in criteria)
+        gone = {s.requirement.criterion for s in decision.standings} & set(criteria)
+        named = gone | {
+            card.given.criterion for card in self.cards if card.given.criterion in criteria
+        }
+        deciding = [s for s in kept if s.requirement.mandatory]
+        failed = {
+            s.requirement.criterion_class for s in deciding if s.result is StandingResult.FAIL
+        }
+        left = {s.action for s in deciding} | {NextAction.RERUN_TRIAL}
+        if self.missing_evidence:
+            left.add(NextAction.REPAIR_EVIDENCE)
+        is_told = bool(failed) or decision.disposition is Disposition.HARNESS_ERROR
+        decides = any(
+            s.requirement.mandatory for s in decision.standings if s.requirement.criterion in gone
+        )
+        return replace(
+            self,
+            decision=replace(
+                decision,
+                standings=kept,
+                failed_classes=tuple(c for c in decision.failed_classes if c in failed),
+                actions=tuple(a for a in decision.actions if a in left),
+            ),
+            details=tuple(d for d in self.details if d.criterion not in criteria),
+            cards=tuple(c for c in self.cards if c.given.criterion not in criteria),
+            rulings=tuple(r for r in self.rulings if r.given.criterion not in criteria),
+            hidden=tuple(sorted(named)),
+            is_decision_hidden=decides and not is_told,
+        )
 
     @property
     def adjudications(self) -> tuple[Adjudication, ...]:

@@ -135,6 +135,7 @@ from traces.web.pages.tree import (
 from traces.web.pages.trials import (
     Argument,
     Disposition,
+    HiddenCriteria,
     StateChange,
     StateDifference,
     TextBlock,
@@ -204,6 +205,7 @@ __all__ = [
     "FlagRow",
     "GraderTestRow",
     "Hidden",
+    "HiddenCriteria",
     "KindChoice",
     "LedgerLine",
     "LeftOutTask",

@@ -69,7 +69,7 @@ class JudgeListPage:
 
 @dataclass(frozen=True, slots=True)
 class BoundBar:
-    """A rate with its bounds and the limit, on a line from 0 to 100, as tenths for SVG."""
+    """A rate with its bounds and the limit, as places of a line from 0 to 100 for SVG."""
 
     words: str  # all that is drawn
     low: str  # of the interval

@@ -109,6 +109,17 @@ class VerdictRow:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenCriteria:
+    """Criteria of which the reader sees nothing: they may be asked for a blind label on them."""
+
+    sentence: str
+    names: tuple[str, ...]
+    trial: str  # as the form names it
+    action: str  # takes a POST: shows one, and gives the label up
+    back: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateChange:
     """One difference between the initial and the final state."""
 
@@ -161,6 +172,7 @@ class TrialPage:
     flag_url: str = ""  # the form that flags it
     standings: Standings | None = None
     superseded: tuple[VerdictRow, ...] = ()  # of checks of other contract versions
+    hidden: HiddenCriteria | None = None  # kept from a reviewer who may be asked for a blind label
 
 
 @dataclass(frozen=True, slots=True)
