@@ -13,7 +13,7 @@ import io
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from reviews.core.consensus import Consensus, consensus_of
@@ -388,8 +388,3 @@ def _item(trial_pk: int, labels: list[FileLabel]) -> ImportedItem:
     agreed = consensus_of([label.value for label in labels], n_needed=len(labels))
     # Two that differ, and no third: nobody can be asked for one any more.
     return ImportedItem(trial_pk, tuple(labels), agreed or Consensus.SPLIT)
-
-
-def without_line(label: FileLabel) -> FileLabel:
-    """The label as it says the same wherever it stands in a file."""
-    return replace(label, line=0, trial=TrialName())

@@ -27,6 +27,7 @@ class LabelCriterion:
     question: str
     contract_pks: tuple[int, ...]  # contracts in effect that ask for it
     n_tasks: int  # tasks whose contract asks for it; 0 without one
+    is_rubric: bool = False
 
     @property
     def key(self) -> str:
@@ -46,10 +47,12 @@ class CandidateFilter:
     trials: tuple[uuid.UUID, ...] | None = None  # only these
 
 
-# A criterion that only checks decide is labelled where judges speak on it as well.
+# A criterion that only checks decide is labelled where judges speak on it as well. Formats bring many
+# small constraints of their own, which are for code alone.
 _NAMES = """
 SELECT c.name, bool_or(g.kind = 'model'),
-       bool_or(v.by_id IS NULL AND v.contract_id IS NULL AND k.contract_id IS NULL)
+       bool_or(v.by_id IS NULL AND v.contract_id IS NULL AND k.contract_id IS NULL
+               AND (g.kind <> 'code' OR v.criterion_class IN ('outcome', 'semantic')))
 FROM reviews_verdict v
 JOIN reviews_criterion c ON c.id = v.criterion_id
 JOIN reviews_graderversion gv ON gv.id = v.grader_version_id
@@ -62,11 +65,11 @@ GROUP BY c.name
 
 
 def criteria_to_label(system_pk: int) -> tuple[LabelCriterion, ...]:
-    """The criteria of a system that a set can be about, by name. Four queries.
+    """The criteria of a system that a set can be about, rubrics first, by name. Four queries.
 
     Rubrics and external criteria of contracts in effect, checks of these on which a judge has given a
-    verdict, and the imported criteria of tasks without a contract. Tasks of split tuning are left
-    out: their labels never count.
+    verdict, and the imported criteria of tasks without a contract, but constraints that only code
+    decides. Tasks of split tuning are left out: their labels never count.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [system_pk])
@@ -81,7 +84,10 @@ def criteria_to_label(system_pk: int) -> tuple[LabelCriterion, ...]:
     asked = _asked(contracts_in_effect(tasks).values(), judged)
     imported = [LabelCriterion(name, None, "", "", (), 0) for name, _, plain in rows if plain]
     return tuple(
-        sorted([*asked, *imported], key=lambda each: (each.name, each.rubric_version, each.key))
+        sorted(
+            [*asked, *imported],
+            key=lambda each: (not each.is_rubric, each.name, each.rubric_version, each.key),
+        )
     )
 
 
@@ -89,7 +95,7 @@ def _asked(
     versions: Iterable[VersionedContract], judged: frozenset[str]
 ) -> tuple[LabelCriterion, ...]:
     found: dict[tuple[str, uuid.UUID], list[int]] = {}
-    said: dict[tuple[str, uuid.UUID], tuple[str, str]] = {}
+    said: dict[tuple[str, uuid.UUID], tuple[str, str, bool]] = {}
     for version in versions:
         questions = {rubric.id: rubric.question for rubric in version.contract.semantic}
         for each in requirements_of(version.contract, contract_key=""):
@@ -97,10 +103,16 @@ def _asked(
                 continue
             key = (each.criterion, uuid.UUID(bytes=each.criterion_digest))
             found.setdefault(key, []).append(version.pk)
-            said[key] = (each.rubric_version or "", questions.get(each.criterion, ""))
+            is_rubric = each.source is RequirementSource.RUBRIC
+            said[key] = (
+                each.rubric_version or "",
+                questions.get(each.criterion, "") if is_rubric else "",
+                is_rubric,
+            )
     return tuple(
-        LabelCriterion(name, digest, *said[name, digest], tuple(contracts), len(contracts))
+        LabelCriterion(name, digest, version, question, tuple(contracts), len(contracts), is_rubric)
         for (name, digest), contracts in found.items()
+        for version, question, is_rubric in [said[name, digest]]
     )
 
 

@@ -22,9 +22,10 @@ from reviews.permissions.labels import releases_brought
 from traces.models import User
 
 PAGE_SETS = 30
-PAGE_ITEMS = 100
+PAGE_ITEMS = 50
 MOST_REMINDERS = 10
 MOST_NOTES = 100
+AFTER_LABEL = "label"  # where people see what others say once their own label is in
 DUE_WITHIN = timedelta(days=14)
 
 
@@ -527,7 +528,10 @@ _WHAT = {SeatEnding.SKIPPED.value: "skipped", SeatEnding.GIVEN_UP.value: "gave u
 
 
 def notes_of(of: ListedSet) -> tuple[SetNote, ...]:
-    """Who skipped items, gave them up, or saw what others say of them: the newest. Three queries."""
+    """Who skipped items, gave them up, or saw what others say of them: the newest. Three queries.
+
+    What people see once their own label is in is left out.
+    """
     seats = (
         Seat.objects.filter(item__set=of.pk, ending__in=_WHAT)
         .select_related("item__trial", "by")
@@ -555,6 +559,7 @@ def _revelations(of: ListedSet) -> list[SetNote]:
     items = CalibrationItem.objects.filter(set=of.pk)
     rows = list(
         Revelation.objects.filter(criterion=of.criterion_pk, trial__in=items.values("trial"))
+        .exclude(where=AFTER_LABEL)
         .select_related("by", "trial")
         .order_by("-at", "-pk")[:MOST_NOTES]
     )

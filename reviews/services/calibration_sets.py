@@ -174,9 +174,10 @@ _SHOWN = 5
 def _others_words(others: set[uuid.UUID]) -> str:
     named = ", ".join(sorted(map(str, others))[:_SHOWN])
     more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+    stand = "stands" if len(others) == 1 else "stand"
     return (
-        f"{counted(len(others), 'trial')} of those you chose cannot be labelled on this criterion, "
-        f"or stands in a blind set already: {named}{more}."
+        f"You chose {counted(len(others), 'trial')} that cannot be labelled on this criterion, or "
+        f"{stand} in a blind set on it already: {named}{more}."
     )
 
 

@@ -16,6 +16,7 @@ from reviews.core.sampling import (
     strata_document,
     stratified_draw,
     stratum_of,
+    suggested_shares,
 )
 
 PASS, FAIL = Stratum.CLEAR_PASS, Stratum.CLEAR_FAILURE
@@ -165,3 +166,22 @@ def test_strata_are_read_as_they_were_stored() -> None:
         {"stratum": "clear failure", "wanted": 29, "found": 3, "drawn": 3},
     ]
     assert read_strata(document) == strata
+
+
+@pytest.mark.parametrize(
+    ("found", "shares"),
+    [
+        ({PASS: 100, FAIL: 100}, {PASS: 21, FAIL: 29}),
+        ({PASS: 100, FAIL: 9, ALTERNATE: 10}, {PASS: 31, FAIL: 9, ALTERNATE: 10}),
+        ({PASS: 3, FAIL: 100}, {PASS: 3, FAIL: 29}),
+        ({}, {}),
+    ],
+)
+def test_suggested_shares(found: dict[Stratum, int], shares: dict[Stratum, int]) -> None:
+    assert suggested_shares(50, found, n_failures=29) == dict.fromkeys(Stratum, 0) | shares
+
+
+def test_suggested_shares_of_a_small_set_are_failures_first() -> None:
+    found = {PASS: 9, FAIL: 9}
+
+    assert suggested_shares(5, found, n_failures=29) == dict.fromkeys(Stratum, 0) | {FAIL: 5}
