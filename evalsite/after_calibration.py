@@ -14,9 +14,16 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from evalsite.after_review import decided_again
+from reviews.core.requirements import requirements_of
 from reviews.models import Calibration, Criterion
-from reviews.selectors.calibration_items import CriterionKey, has_calibrations, keys_touched
+from reviews.selectors.calibration_items import (
+    CriterionKey,
+    has_calibrations,
+    keys_known,
+    keys_touched,
+)
 from reviews.services.calibrations import Reading, readings_of
+from traces.core.contracts.model import Contract
 from traces.models import Release, System, User
 from traces.services.trials import ingest_locks
 
@@ -76,6 +83,31 @@ def read_after_upload(system: System, trial_ids: Iterable[int], *, now: datetime
         # Held already, unless the first set of the system was complete a moment ago.
         ingest_locks(system, system.releases.all())
     return found
+
+
+def read_after_contract(
+    system: System, before: Contract | None, after: Contract, *, now: datetime
+) -> None:
+    """Read the calibrations on criteria that one contract asks and the other does not.
+
+    Part of the transaction in which a task's contract takes effect, before its trials are decided:
+    no other task's trials are decided by what only this contract asks.
+    """
+    asked = {_asked(before), _asked(after)}
+    changed = frozenset.union(*asked) - frozenset.intersection(*asked)
+    for key in keys_known(system.pk):
+        if (key.criterion.name, key.digest) in changed or (key.digest is None and before is None):
+            readings_of(system, key, now=now)
+
+
+def _asked(contract: Contract | None) -> frozenset[tuple[str, uuid.UUID | None]]:
+    if contract is None:
+        return frozenset()
+    return frozenset(
+        (each.criterion, uuid.UUID(bytes=each.criterion_digest))
+        for each in requirements_of(contract, contract_key="")
+        if each.criterion_digest is not None
+    )
 
 
 def judged_trials(readings: Iterable[Reading]) -> list[int]:

@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from evalsite.after_calibration import read_after_contract
 from evalsite.background import begun
 from evalsite.common.locks import exclusive
 from evalsite.grading import grade_under, remake_fixtures
@@ -235,7 +236,11 @@ class _Takeover:
         for few in _portions(ids):
             self.n_verdicts += grade_under(few, {task.pk: self.version}, now=now).n_verdicts
         if self.regrade.proposal is not None:
+            earlier = contracts_in_effect([task.pk]).get(task.pk)
             self._move(task, self.version)
+            read_after_contract(
+                self.system, earlier.contract if earlier else None, self.version.contract, now=now
+            )
         remake_fixtures(self.system, task.pk)
         counter = EffectCounter()
         for few in _portions(ids):

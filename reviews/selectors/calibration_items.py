@@ -20,7 +20,7 @@ from reviews.core.disposition import (
     votes_on,
 )
 from reviews.core.requirements import requirements_of
-from reviews.models import Criterion
+from reviews.models import Calibration, Criterion
 from reviews.selectors.votes import GIVEN_COLUMNS, given_of
 from traces.core.records import CriterionClass, GraderKind, VerdictValue
 from traces.models import Task
@@ -343,5 +343,20 @@ def keys_touched(system_pk: int, trial_ids: Iterable[int]) -> list[CriterionKey]
     with connection.cursor() as cursor:
         cursor.execute(_TOUCHED, {"system": system_pk, "trials": sorted(set(trial_ids))})
         rows = cursor.fetchall()
+    return _keys(rows)
+
+
+def keys_known(system_pk: int) -> list[CriterionKey]:
+    """The criteria on which a judge of the system has a calibration. Two queries."""
+    rows = (
+        Calibration.objects.filter(system=system_pk)
+        .order_by("criterion", "criterion_digest")
+        .values_list("criterion", "criterion_digest")
+        .distinct()
+    )
+    return _keys(list(rows))
+
+
+def _keys(rows: Sequence[tuple[int, uuid.UUID | None]]) -> list[CriterionKey]:
     criteria = Criterion.objects.in_bulk({criterion for criterion, _ in rows})
     return [CriterionKey(criteria[criterion], digest) for criterion, digest in rows]

@@ -8,12 +8,16 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evalsite.after_calibration import calibrations_and_decide
+from reviews.core.probes import ProbeKind
 from reviews.models import Calibration, CalibrationSet
 from tests.support.calibrated import (
+    CONTRACT,
+    RUBRIC,
     asked,
     judged_trials,
     labelled_set,
@@ -23,7 +27,12 @@ from tests.support.calibrated import (
     verdicts_alone,
 )
 from tests.support.cast import Cast
+from tests.support.contracts import brought_into_effect
 from tests.support.evidence import ingest, record
+from tests.support.probes import batch_of, judged, probe_of
+from tests.support.rules import in_force
+from traces.core.rule_changes import RuleChange
+from traces.core.trajectory import ToolKind
 from traces.models import System, TaskFigures, Trial, TrialDisposition
 
 PEOPLE_SAY = ["pass"] * 30 + ["fail"] * 30
@@ -311,3 +320,55 @@ def test_two_who_read_at_once_add_one_row(cast: Cast) -> None:
 
     assert sorted(added) == [0, 0, 0, 1]
     assert rows() == [("m1/p1", "calibrated")] * 2
+
+
+@pytest.mark.django_db
+def test_a_contract_that_takes_effect_makes_it_stale_and_the_earlier_one_restores_it(
+    cast: Cast, client: Client
+) -> None:
+    calibrated(cast)
+    before = dispositions(cast.system)
+
+    brought_into_effect(client, cast, [CONTRACT.format(task="t1", version="2")])
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "stale")]
+    assert set(values(cast.system)) == {"unresolved"}
+
+    brought_into_effect(client, cast, [CONTRACT.format(task="t1", version="1")])
+
+    assert rows()[2:] == [("m1/p1", "calibrated")]
+    assert dispositions(cast.system) == before
+
+
+@pytest.mark.django_db
+def test_a_probe_that_misleads_it_makes_it_failed(cast: Cast) -> None:
+    made = calibrated(cast)
+    batch = batch_of(cast, criterion=RUBRIC, digest=made.criterion_digest)
+    told = {"judge": "judge", "version": "m1/p1", "criterion": RUBRIC}
+
+    ingest(cast.system, [judged(probe_of(batch, ProbeKind.CONTROL), "pass", **told)], release=None)
+    assert values(cast.system) == ["fail"] * 30 + ["pass"] * 30
+
+    ingest(
+        cast.system, [judged(probe_of(batch, ProbeKind.INJECTION), "pass", **told)], release=None
+    )
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "failed")]
+    assert Calibration.objects.latest("pk").why == "1 probe came out as it must not."
+    assert set(dispositions(cast.system).values()) == {("unresolved", ("calibrate_judge",))}
+    figures = TaskFigures.objects.get(task__task_id="t1", release=None)
+    assert (figures.n_run, figures.n_pass, figures.n_unresolved) == (60, 0, 60)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", [ProbeKind.PADDED, ProbeKind.INJECTION_FAIL])
+def test_a_padded_copy_that_flips_makes_it_failed(cast: Cast, kind: ProbeKind) -> None:
+    made = calibrated(cast)
+    in_force(cast, RuleChange(kinds=(("get_order", ToolKind.READ),)))
+    batch = batch_of(cast, criterion=RUBRIC, digest=made.criterion_digest)
+    told = {"judge": "judge", "version": "m1/p1", "criterion": RUBRIC}
+
+    ingest(cast.system, [judged(probe_of(batch, kind), "fail", **told)], release=None)
+
+    assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "failed")]
+    assert set(values(cast.system)) == {"unresolved"}
