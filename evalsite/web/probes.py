@@ -263,11 +263,7 @@ def _new(
         form=form,
         action=f"{at.probes}new",
         criteria=tuple(
-            Option(
-                each.key,
-                f"{each.name}, version {each.rubric_version}" if each.rubric_version else each.name,
-                is_selected=each.key == chosen,
-            )
+            Option(each.key, _criterion_words(each), is_selected=each.key == chosen)
             for each in criteria
         ),
         kinds=tuple(
@@ -279,6 +275,12 @@ def _new(
         is_drawn=form.is_drawn,
         why_not=access.refusal(Act.ASK_JUDGES),
     )
+
+
+def _criterion_words(each: LabelCriterion) -> str:
+    version = f", version {each.rubric_version}" if each.rubric_version else ""
+    tasks = f" ({counted(each.n_tasks, 'task')})" if each.n_tasks else ""
+    return f"{each.name}{version}{tasks}"
 
 
 # --- one batch

@@ -137,13 +137,10 @@ class _Draft:
 
     def _call(self, call: ToolCall) -> JsonObject:
         function: JsonObject = {"name": call.name}
-        match call.form:
-            case ArgumentsForm.JSON:
-                function["arguments"] = shown_json(call.arguments)
-            case ArgumentsForm.INVALID:
-                function["arguments"] = call.arguments
-            case ArgumentsForm.ABSENT:
-                pass
+        if call.form is ArgumentsForm.JSON:
+            function["arguments"] = shown_json(call.arguments)
+        elif call.form is ArgumentsForm.INVALID:
+            function["arguments"] = call.arguments
         raw: JsonObject = {
             "id": self.call_ids[call.step, call.index],
             "type": "function",

@@ -106,7 +106,7 @@ def wrong_value(
             return Decimal(_first_unknown(_other_numbers(str(value), rng), is_known))
         case float(value):
             return float(_first_unknown(_other_numbers(str(value), rng), is_known))
-        case str(text):
+        case text:
             return _other_text(text, rng, others, is_known)
 
 

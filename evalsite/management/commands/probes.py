@@ -45,6 +45,7 @@ class Command(BaseCommand):
         make = acts.add_parser("make", help="make copies of passing trials")
         make.add_argument("--criterion", required=True, metavar="C", help="that judges decide")
         make.add_argument("--rubric-version", metavar="V", help="where several are asked for")
+        make.add_argument("--digest", metavar="D", help="where several bear the name, its digest")
         make.add_argument("--kind", action="append", choices=_CHANGES, help="all by default")
         chosen = make.add_mutually_exclusive_group()
         chosen.add_argument("--n", type=int, default=5, help="trials to draw, 5 by default")
@@ -70,7 +71,9 @@ class Command(BaseCommand):
                 self._list(system, options["number"], as_json=options["json"])
 
     def _make(self, system: System, options: dict[str, Any]) -> None:
-        criterion = _criterion(system, options["criterion"], options["rubric_version"])
+        criterion = _criterion(
+            system, options["criterion"], options["rubric_version"], options["digest"]
+        )
         wish = BatchWish(
             criterion=criterion.name,
             criterion_digest=criterion.digest,
@@ -118,20 +121,32 @@ class Command(BaseCommand):
             self.stdout.write(line)
 
 
-def _criterion(system: System, name: str, rubric_version: str | None) -> LabelCriterion:
+def _criterion(
+    system: System, name: str, rubric_version: str | None, digest: str | None
+) -> LabelCriterion:
     found = [each for each in criteria_to_label(system.pk) if each.name == name]
     if rubric_version is not None:
         found = [each for each in found if each.rubric_version == rubric_version]
+    if digest is not None:
+        found = [each for each in found if _digest(each) == digest]
     match found:
         case [one]:
             return one
         case []:
             raise CommandError(f"{system.slug} has no such criterion for judges: {name!r}.")
         case _:
-            versions = ", ".join(each.rubric_version or "none" for each in found)
-            raise CommandError(
-                f"{name!r} is asked in several texts; name one by --rubric-version: {versions}."
+            which = ", ".join(
+                f"{_digest(each)} ({each.rubric_version or 'no version'}, "
+                f"{counted(each.n_tasks, 'task')})"
+                for each in found
             )
+            raise CommandError(
+                f"Several criteria are called {name!r}; name one by --digest: {marked_text(which)}."
+            )
+
+
+def _digest(criterion: LabelCriterion) -> str:
+    return criterion.digest.hex if criterion.digest else "none"
 
 
 def _trial_id(text: str) -> uuid.UUID:
