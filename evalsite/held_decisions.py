@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from evalsite.after_adjudication import finish_adjudication
 from evalsite.after_label import finish_label
@@ -34,9 +34,19 @@ _FINISH: Mapping[DraftPurpose, Finish] = {
 def finish_due(now: datetime, user: User | None = None) -> int:
     """Make the submitted drafts final whose time has come, of one person or of everybody.
 
-    Returns how many are final by this. One that is refused keeps its text and says why.
+    Returns how many are final by this. One that is refused keeps its text and says why; one that
+    the database does not let through now stays due, and a worker tries again.
     """
-    return sum(finish_draft(pk, now=now) for pk in due_drafts(now=now, by=user))
+    return sum(_finished(pk, now) for pk in due_drafts(now=now, by=user))
+
+
+def _finished(draft_pk: int, now: datetime) -> bool:
+    try:
+        return finish_draft(draft_pk, now=now)
+    except OperationalError as error:  # a deadlock: the others went on
+        extra = {"draft": draft_pk, "cause": type(error).__name__}
+        log.warning("submitted decision waits for the database", extra=extra)
+        return False
 
 
 @transaction.atomic

@@ -97,8 +97,13 @@ class Worker:
     def start(self) -> None:
         self._thread.start()
 
-    def hint(self, task: str, pk: int) -> bool:
-        self._hints.put((task, pk))
+    def hint(self, task: str, pk: int, *, after: float = 0) -> bool:
+        if after:
+            later = threading.Timer(after, self._hints.put, [(task, pk)])
+            later.daemon = True
+            later.start()
+        else:
+            self._hints.put((task, pk))
         return True
 
     @contextmanager

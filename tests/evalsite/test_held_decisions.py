@@ -66,7 +66,7 @@ def test_a_draft_keeps_what_is_written_and_is_one(cast: Cast) -> None:
     row = save_draft(
         place(cast, trial, cast.reviewer),
         decision="pass",
-        reason="I think\u0000 so",
+        reason="I think so",
         steps=[5, 2, 2, 0, 2**40],
         seen="1.0.2-ab.0",
         now=LATER,
