@@ -227,10 +227,10 @@ def test_the_list_is_filtered_by_status_and_criterion(client: Client, cast: Cast
     def shown(**query: Any) -> list[str]:
         return [row.judge for row in visit(client, cast.viewer, list_path(cast), **query).rows]
 
-    assert shown() == ["other", "judge"]
+    assert shown() == ["judge", "other"]
     assert shown(status="calibrated") == ["judge"]
     assert shown(criterion=other.pk) == ["other"]
-    assert shown(status="nonsense", criterion="x") == ["other", "judge"]
+    assert shown(status="nonsense", criterion="x") == ["judge", "other"]
     nothing = visit(client, cast.viewer, list_path(cast), status="failed")
     assert (nothing.rows, nothing.empty.heading) == ((), "No judge is like that")
 

@@ -123,6 +123,8 @@ def test_a_trial_is_shown_with_its_record_and_verdicts(client: Client, filled: C
                     }
                 ],
                 "marks": [],
+                "adjudications": [],
+                "judges": [],
             }
         ],
     }

@@ -169,6 +169,8 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/contracts/previews/{preview_id}/propose",
         "/api/v1/cases",
         "/api/v1/disputes",
+        "/api/v1/judges",
+        "/api/v1/judges/{judge}/{criterion}",
         "/api/v1/overview",
         "/api/v1/probes",
         "/api/v1/probes/{number}",
