@@ -8,6 +8,7 @@ trial, its release or its verdicts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -306,9 +307,22 @@ def _between(before: Json, after: Json, share: tuple[int, int]) -> Json:
         start, end = _time(before), _time(after)
         if start and end and (start.tzinfo is None) == (end.tzinfo is None):
             at = start + (end - start) * part / whole
-            text = at.isoformat(timespec="microseconds" if "." in before else "seconds")
-            return text.replace("+00:00", "Z") if before.endswith("Z") else text
+            return _written_like(before, at)
     return before
+
+
+_FRACTION = re.compile(r"[.,]([0-9]+)")
+
+
+def _written_like(other: str, at: datetime) -> str:
+    """A time with as many digits of its seconds, and the same name of its zone, as another."""
+    fraction = _FRACTION.search(other)
+    n_digits = min(len(fraction[1]), 6) if fraction else 0
+    whole = at.replace(tzinfo=None).isoformat(timespec="microseconds")
+    zone = at.isoformat(timespec="microseconds")[len(whole) :]
+    text = whole[: 20 + n_digits] if n_digits else whole[:19]
+    text = text if other[10:11] == "T" else text.replace("T", other[10:11])
+    return text + ("Z" if other.endswith("Z") else zone)
 
 
 # --- wrong value

@@ -248,6 +248,28 @@ def test_times_of_repeated_reads_lie_between_their_neighbours(first: Any, second
         assert {type(time) for time in times} == {type(first)}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "between"),
+    [
+        ("2026-01-01T10:00:00.000Z", "2026-01-01T10:00:05.000Z", "2026-01-01T10:00:01.000Z"),
+        ("2026-01-01T10:00:00", "2026-01-01T10:00:10", "2026-01-01T10:00:02"),
+        (
+            "2026-01-01 10:00:00.123456+02:00",
+            "2026-01-01 10:00:05.123456+02:00",
+            "2026-01-01 10:00:01.123456+02:00",
+        ),
+    ],
+)
+def test_times_are_written_as_their_neighbours(first: str, second: str, between: str) -> None:
+    messages = [
+        asks(call(1, "get_a", {}), timestamp=first),
+        answers(1, "a", timestamp=first),
+        {**REFUND[8], "timestamp": second},
+    ]
+    made: Any = copy_of(original(messages), ProbeKind.PADDED, seed=1).record["messages"]
+    assert made[2]["timestamp"] == between
+
+
 def test_times_that_differ_in_kind_are_repeated_and_unreadable_ones_left_out() -> None:
     mixed = [
         asks(call(1, "get_a", {}), timestamp=1),
