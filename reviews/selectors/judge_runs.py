@@ -146,6 +146,7 @@ class JudgeRunItemRow:
     """One trial or probe of a run, and what came of it."""
 
     position: int
+    trial_pk: int | None
     trial_uuid: uuid.UUID | None
     task_id: str
     trial_label: str
@@ -165,7 +166,7 @@ def judge_run_items(
     """Items of a run by position, one more than a page shows."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT i.position, t.uuid, coalesce(k.task_id, ''), coalesce(t.label, ''),"
+            "SELECT i.position, t.id, t.uuid, coalesce(k.task_id, ''), coalesce(t.label, ''),"
             " coalesce(t.attempt, 0), p.position, i.value, left(i.failure, 500), i.n_tries,"
             " i.cost_usd, i.seconds, i.done_at"
             " FROM reviews_judgerunitem i LEFT JOIN traces_trial t ON t.id = i.trial_id"
@@ -224,6 +225,7 @@ WHERE t.system_id = %(system)s AND t.status = 'completed'
                    AND v.criterion_id = %(criterion)s::int))
   AND (%(release)s::bigint IS NULL OR t.release_id = %(release)s)
   AND (%(family)s = '' OR k.family = %(family)s)
+  AND (%(trials)s::uuid[] IS NULL OR t.uuid = ANY(%(trials)s))
   AND NOT (%(judge)s::int IS NOT NULL AND EXISTS (
       SELECT FROM reviews_verdict v WHERE v.trial_id = t.id AND v.criterion_id = %(criterion)s::int
         AND v.grader_version_id = %(judge)s AND v.value <> 'error'
@@ -238,12 +240,13 @@ def trials_to_judge(
     *,
     release_pk: int | None = None,
     family: str = "",
+    trials: Sequence[uuid.UUID] | None = None,
     unasked_of: int | None = None,
     most: int,
 ) -> Sequence[int]:
     """Completed trials that stand for their slots and are asked for the criterion now, by task.
 
-    `unasked_of` names a judge version: trials on which it said something but error are left out.
+    `trials` names the only ones to look at. `unasked_of` names a judge version: trials on which it said something but error are left out.
     """
     row = Criterion.objects.filter(system=system, name=criterion.name).first()
     values: dict[str, Any] = {
@@ -253,6 +256,7 @@ def trials_to_judge(
         "contracts": list(criterion.contract_pks),
         "release": release_pk,
         "family": family,
+        "trials": None if trials is None else list(trials),
         "judge": unasked_of,
         "most": most,
     }
