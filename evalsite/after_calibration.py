@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from evalsite.after_review import decided_again
 from reviews.core.requirements import requirements_of
@@ -36,7 +37,7 @@ def all_evidence_locked(system: System) -> Iterator[None]:
     that are taken later, one release after another, may cross those of an upload.
     """
     with transaction.atomic():
-        ingest_locks(system, system.releases.all())
+        ingest_locks(system, _releases(system))
         yield
 
 
@@ -60,7 +61,7 @@ def calibrations_and_decide(
 
 def releases_of_judges(system: System) -> Iterable[Release]:
     """The releases to lock before judges' verdicts are stored: all, where labels may say of them."""
-    return system.releases.all() if has_calibrations(system.pk) else ()
+    return _releases(system) if has_calibrations(system.pk) else ()
 
 
 def read_after_upload(system: System, trial_ids: Iterable[int], *, now: datetime) -> list[int]:
@@ -81,7 +82,7 @@ def read_after_upload(system: System, trial_ids: Iterable[int], *, now: datetime
     found = judged_trials(readings)
     if found:
         # Held already, unless the first set of the system was complete a moment ago.
-        ingest_locks(system, system.releases.all())
+        ingest_locks(system, _releases(system))
     return found
 
 
@@ -108,6 +109,11 @@ def _asked(contract: Contract | None) -> frozenset[tuple[str, uuid.UUID | None]]
         for each in requirements_of(contract, contract_key="")
         if each.criterion_digest is not None
     )
+
+
+def _releases(system: System) -> QuerySet[Release]:
+    # Their version records may be long.
+    return system.releases.only("pk")
 
 
 def judged_trials(readings: Iterable[Reading]) -> list[int]:

@@ -290,7 +290,6 @@ def test_an_upload_asks_as_often_however_many_verdicts_it_brings(cast: Cast, n: 
 @pytest.mark.django_db(transaction=True)
 def test_two_who_read_at_once_add_one_row(cast: Cast) -> None:
     made = calibrated(cast)
-    Calibration.objects.all()  # the rows of the first reading
     ingest(cast.system, [record("t1", number, verdicts=[said("pass")]) for number in range(70, 75)])
     more = labelled_set(
         cast.system,
