@@ -453,7 +453,9 @@ def _kind_line(kind: ProbeKind, probes: Sequence[TriedProbe]) -> ProbeKindLine:
         flipped=words.count("flipped"),
         right=sum(1 for result in results if result.is_right),
         wrong=sum(1 for result in results if result.is_right is False),
-        open=sum(1 for result in results if result.is_right is None),
+        open=0
+        if kind is ProbeKind.CONTROL
+        else sum(1 for result in results if result.is_right is None),
         missing=len(probes) - len(results),
     )
 
@@ -477,6 +479,8 @@ def _answers(judges: Sequence[TriedJudge], wanted: Collection[int]) -> _Answers:
 
 def _trial(group: Sequence[ProbeRow], answers: _Answers, at: Addresses) -> ProbeTrial:
     ordered = sorted(group, key=lambda row: list(ProbeKind).index(row.kind))
+    states = [answer.state for row in group for answer in answers.get(row.pk, ())]
+    n_wrong, n_right = states.count("fail"), states.count("pass")
     return ProbeTrial(
         trial=_trial_link(group[0], at),
         below=tuple(filter(None, (group[0].release_name,))),
@@ -487,6 +491,12 @@ def _trial(group: Sequence[ProbeRow], answers: _Answers, at: Addresses) -> Probe
             for kind, sentence in row.not_made
         ),
         hidden="",
+        badges=tuple(
+            pages.Badge(f"{n:,} {word}", state)
+            for n, word, state in ((n_wrong, "wrong", "fail"), (n_right, "right", "pass"))
+            if n
+        ),
+        is_open=n_wrong > 0 or not states,
     )
 
 
@@ -522,6 +532,8 @@ def _block(text: str) -> pages.TextBlock | None:
 
 def _answer(judge: TriedJudge, probe: TriedProbe, result: ProbeResult) -> ProbeAnswer:
     word, state = _WORDS[result.is_right]
+    if probe.kind is ProbeKind.CONTROL and result.is_right is None:
+        word, state = "unchanged", "waiting"
     said = [
         f"{one.value.value}, score {plain_score(one.score)}"
         if one.score is not None

@@ -82,6 +82,7 @@ def _kinds(summary: ProbeSummary) -> dict[str, dict[str, int]]:
             "flipped": told["flipped"],
             "right": sum(1 for result in results if result and result.is_right),
             "wrong": sum(1 for result in results if result and result.is_right is False),
+            "open": sum(1 for result in results if result and result.is_right is None),
             "missing": results.count(None),
         }
     return found

@@ -154,6 +154,7 @@ class ProbeResult:
 _RANKS = {VerdictValue.FAIL: 0, VerdictValue.UNKNOWN: 1, VerdictValue.PASS: 2}
 _HAS_WRONG = (ProbeKind.WRONG_VALUE, ProbeKind.INJECTION)
 _NO_VERDICT = "The judge gave no verdict on it: an error decides nothing. Ask it again."
+_MEASURE = "The other copies are held against it: the judge said nothing of the trial itself."
 _WAITS = "It waits for the judge's verdict on the unchanged trial or copy."
 
 
@@ -192,7 +193,7 @@ def _judged(
     if kind in _HAS_WRONG:
         return _with_wrong_value(kind, before, copy)
     if before is None:
-        return None, _WAITS
+        return None, _MEASURE if kind is ProbeKind.CONTROL else _WAITS
     if copy.value is not before.value:
         moved = f"The verdict went from {before.value.value} to {copy.value.value}"
         if kind is ProbeKind.PADDED and may_fall and copy.value is VerdictValue.FAIL:

@@ -85,8 +85,12 @@ class ProbeSummary:
 
     @property
     def n_open(self) -> int:
-        """Probes with a verdict that tells nothing, or nothing yet."""
-        return self.n_tried - self.n_right - self.n_wrong
+        """Changed copies with a verdict that tells nothing, or nothing yet."""
+        return sum(
+            1
+            for each in self.probes
+            if each.result and each.result.is_right is None and each.kind is not ProbeKind.CONTROL
+        )
 
     @property
     def has_failed(self) -> bool:
@@ -145,9 +149,7 @@ JOIN reviews_grader g ON g.id = gv.grader_id WHERE gv.id = ANY(%s) ORDER BY g.na
 """
 
 
-def probe_results(
-    grader_version_pk: int, criterion_pk: int, digest: UUID | None
-) -> ProbeSummary:
+def probe_results(grader_version_pk: int, criterion_pk: int, digest: UUID | None) -> ProbeSummary:
     """What probes of a criterion of one digest tell of a judge version. At most five queries.
 
     Every verdict counts and a wrong one decides. Each is held against what the same version says

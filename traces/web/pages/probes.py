@@ -130,6 +130,8 @@ class ProbeTrial:
     probes: tuple[ProbeLine, ...]
     not_made: tuple[str, ...]  # sentences
     hidden: str  # why this person sees nothing of it; "" when they do
+    badges: tuple[Badge, ...] = ()  # how its probes came out
+    is_open: bool = False  # something in it asks for a look
 
 
 @dataclass(frozen=True, slots=True)
