@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from evalsite.web.case_words import THE_FIXTURE, after_words, day_text
 from reviews.models import CaseEventKind
+from reviews.selectors.blinding import HIDDEN
 from reviews.selectors.case_history import HistoryEvent
 from reviews.selectors.cases import ListedCase
 from traces.web.pages.cases import CaseMoment
+
+_TELLING = frozenset({CaseEventKind.VERDICT, CaseEventKind.ADJUDICATED})
+_DECIDING = frozenset({CaseEventKind.OPENED, CaseEventKind.CLOSED})
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenFromPerson:
+    """What a page keeps from a person who may be asked for a blind label."""
+
+    criteria: frozenset[str] = frozenset()
+    is_decision: bool = False  # what the trial comes to would tell of them
+
+
+def told_events(
+    events: Sequence[HistoryEvent], hidden: HiddenFromPerson
+) -> tuple[HistoryEvent, ...]:
+    """The events with nothing in them of what is hidden."""
+    return tuple(_told(event, hidden) for event in events)
+
+
+def _told(event: HistoryEvent, hidden: HiddenFromPerson) -> HistoryEvent:
+    is_hidden = (event.kind in _TELLING and event.detail.get("criterion") in hidden.criteria) or (
+        event.kind in _DECIDING and hidden.is_decision
+    )
+    if not is_hidden:
+        return event
+    kept = {name: event.detail[name] for name in ("criterion", "opened_at") if name in event.detail}
+    return replace(event, text=HIDDEN, detail=kept)
 
 
 def moments_of(
@@ -89,6 +119,8 @@ def _marked(event: HistoryEvent) -> str:
 
 def _verdict(event: HistoryEvent) -> tuple[str, str]:
     """What was said of which criterion, and why; the text begins with what its detail says."""
+    if "value" not in event.detail and "criterion" in event.detail:
+        return f"gave a verdict on {event.detail.get('criterion')}", event.text
     said = f"{event.detail.get('value')} on {event.detail.get('criterion')}"
     for word, what in (("gave", "said"), ("corrected", "corrected the verdict:")):
         begin = f"{word} {said}: "
@@ -99,6 +131,8 @@ def _verdict(event: HistoryEvent) -> tuple[str, str]:
 
 def _adjudicated(event: HistoryEvent) -> str:
     """What a reviewer decided on a dispute; its detail holds criterion and ruling."""
+    if "ruling" not in event.detail:
+        return f"decided the dispute on {event.detail.get('criterion')}"
     ruling = str(event.detail.get("ruling", "")).replace("_", " ")
     what = "decided again" if event.detail.get("is_correction") else "decided the dispute"
     return f"{what} on {event.detail.get('criterion')}: {ruling}"

@@ -11,10 +11,10 @@ from evalsite.common.formatting import money_text, time_text
 from evalsite.common.shell import Crumb, Option
 from evalsite.web.case_filters import SPLITS, CaseFilters
 from evalsite.web.case_forms import CaseForms, DueForm
-from evalsite.web.case_history import moments_of
+from evalsite.web.case_history import HiddenFromPerson, moments_of, told_events
 from evalsite.web.case_reasons import TrialReasons, reasons_of
 from evalsite.web.case_words import ACTIONS, about_of, due_of, today_of
-from reviews.core.disposition import NextAction, Standing, applies_to
+from reviews.core.disposition import NextAction, Standing, StandingResult, applies_to
 from reviews.models import CaseEventKind, CaseState
 from reviews.permissions.cases import (
     assignee_refusal,
@@ -24,6 +24,7 @@ from reviews.permissions.cases import (
 )
 from reviews.permissions.marks import NOT_A_REVIEWER as NOT_A_MARKER
 from reviews.permissions.verdicts import verdict_refusal
+from reviews.selectors.blinding import HIDDEN, hidden_criteria
 from reviews.selectors.case_history import HistoryEvent, case_history
 from reviews.selectors.cases import ListedCase, Worker, neighbours_of
 from reviews.selectors.marks import held_marks
@@ -67,8 +68,13 @@ def case_page(
     access, now = request.access, timezone.now()
     at, today = Addresses.of(access.system.slug), today_of(now)
     reasons = reasons_of([case.trial_pk])[case.trial_pk]
-    cards = {card.given.id: card for card in verdict_cards(case.trial_pk)}
-    events = case_history(case.pk)
+    hidden = _hidden(case, reasons, access)
+    cards = {
+        card.given.id: card
+        for card in verdict_cards(case.trial_pk)
+        if card.given.criterion not in hidden.criteria
+    }
+    events = told_events(case_history(case.pk), hidden)
     before, after = neighbours_of(case, filters.chosen)
     forms = forms or CaseForms()
     if not forms.due.is_bound:
@@ -76,7 +82,7 @@ def case_page(
     query = filters.query()
     refusal = access.refusal(Act.WORK) or open_refusal(case.state)
     is_open = case.state is CaseState.OPEN
-    shown = _reasons(case, reasons, cards, at) if case.next_actions else ()
+    shown = _reasons(case, reasons, cards, at, hidden) if case.next_actions else ()
     me = access.user
     own_refusal = refusal or assignee_refusal(access.role, me.printed_name, case.next_actions)
     trial = Trial.objects.select_related("task").get(pk=case.trial_pk)
@@ -89,7 +95,7 @@ def case_page(
             Crumb(_title(case)),
         ),
         title=_title(case),
-        state=_state(case),
+        state=pages.Badge("hidden") if hidden.is_decision else _state(case),
         sub=_sub(case),
         trial_url=at.trial(case.trial_uuid),
         step_url=_step_url(shown),
@@ -100,6 +106,7 @@ def case_page(
         next_url=f"{at.case(after)}{query}" if after else "",
         is_open=is_open,
         closed_words=_closed_words(case, events),
+        hidden=_hidden_note(hidden, case, at, f"{at.case(case.uuid)}{query}"),
         closed_at=case.closed_at,
         reasons=shown,
         no_reason=_no_reason(case, reasons),
@@ -129,6 +136,33 @@ def case_page(
         take_up_why_not=access.refusal(Act.WORK),
         additions=_additions(case),
         marks=_marks(case, at),
+    )
+
+
+def _hidden(case: ListedCase, reasons: TrialReasons, access: Access) -> HiddenFromPerson:
+    """What the page keeps from a reviewer who may be asked for a blind label on the trial."""
+    found = hidden_criteria(access.user.pk, access.role, [case.trial_pk])
+    criteria = found.get(case.trial_pk, frozenset())
+    mandatory = [s for s in reasons.standings if s.requirement.mandatory]
+    is_told = case.disposition == Disposition.HARNESS_ERROR.value or any(
+        s.result is StandingResult.FAIL and s.requirement.criterion not in criteria
+        for s in mandatory
+    )
+    is_decision = any(s.requirement.criterion in criteria for s in mandatory) and not is_told
+    return HiddenFromPerson(criteria, is_decision=is_decision)
+
+
+def _hidden_note(
+    hidden: HiddenFromPerson, case: ListedCase, at: Addresses, back: str
+) -> pages.HiddenCriteria | None:
+    if not hidden.criteria:
+        return None
+    return pages.HiddenCriteria(
+        sentence=HIDDEN,
+        names=tuple(sorted(hidden.criteria)),
+        trial=str(case.trial_uuid),
+        action=f"{at.calibration_sets}reveal",
+        back=back,
     )
 
 
@@ -179,11 +213,20 @@ def _no_reason(case: ListedCase, reasons: TrialReasons) -> str:
 
 
 def _reasons(
-    case: ListedCase, reasons: TrialReasons, cards: Mapping[str, VerdictCard], at: Addresses
+    case: ListedCase,
+    reasons: TrialReasons,
+    cards: Mapping[str, VerdictCard],
+    at: Addresses,
+    hidden: HiddenFromPerson,
 ) -> tuple[CaseReason, ...]:
     if case.disposition == Disposition.HARNESS_ERROR.value:
         return ()
-    found = [_reason(standing, case, reasons, cards, at) for standing in reasons.open]
+    found = [
+        CaseReason(name, HIDDEN, "hidden")
+        if (name := standing.requirement.criterion) in hidden.criteria
+        else _reason(standing, case, reasons, cards, at)
+        for standing in reasons.open
+    ]
     if reasons.missing and found:
         repair = action_words(NextAction.REPAIR_EVIDENCE.value)
         found.append(CaseReason("", _lacks(reasons), repair))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from evalsite.access import SystemRequest, in_system
 from reviews.selectors.exports import ExportSelection, csv_rows, jsonl_lines
+from reviews.services.seats import reveal_in
 from traces.core.canonical import nfc
-from traces.models import Release, Run
+from traces.models import Release, Role, Run, Trial
 from traces.web.asking import text_in
 from traces.web.downloads import attachment
 
@@ -27,10 +30,23 @@ def trials_csv(request: SystemRequest) -> HttpResponseBase:
 @require_GET
 @in_system()
 def trials_jsonl(request: SystemRequest) -> HttpResponseBase:
-    """The trials of a system, a release or a run in native form, with their verdicts."""
+    """The trials of a system, a release or a run in native form, with their verdicts.
+
+    A reviewer has seen these verdicts from then on, and labels none of the trials blind.
+    """
     name = f"{request.access.system.slug}-trials.jsonl"
-    lines = _encoded(jsonl_lines(_selection(request)))
+    selection = _selection(request)
+    if request.access.role is Role.REVIEWER:
+        reveal_in(_trials_of(selection), where="export", by=request.access.user, now=timezone.now())
+    lines = _encoded(jsonl_lines(selection))
     return attachment(lines, file_name=name, content_type="application/x-ndjson")
+
+
+def _trials_of(selection: ExportSelection) -> QuerySet[Trial]:
+    trials = Trial.objects.filter(system=selection.system)
+    if selection.release:
+        trials = trials.filter(release=selection.release)
+    return trials.filter(run=selection.run) if selection.run else trials
 
 
 def _encoded(lines: Iterable[str]) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from reviews.core.disposition import Mark
 from reviews.core.requirements import FIXTURE
 from reviews.models import Case, CheckMark
 from reviews.permissions.marks import mark_withdrawal_refusal, marking_refusal
+from reviews.selectors.blinding import hidden_criteria
 from reviews.selectors.flags import FlaggableTrial, flaggable_trial
 from reviews.selectors.marks import HeldMark, Markable, held_marks, markable_of, written_by
 from reviews.services.marks import (
@@ -192,7 +193,9 @@ def _page(
         contract=pages.Link(f"version {contract.number}", at.contract_version(contract.identity))
         if contract
         else None,
-        disposition=disposition_badge(found.trial),
+        disposition=pages.Badge("hidden")
+        if hidden_criteria(access.user.pk, access.role, [trial.pk])
+        else disposition_badge(found.trial),
         choices=tuple(
             _choice(each, held, is_chosen=each.criterion == chosen, has_written=_wrote(each, wrote))
             for each in markable.entries

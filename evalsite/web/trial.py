@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -63,6 +64,10 @@ _SAID_ELSEWHERE = frozenset({_NAIVE_TIME, *(code.value for code in NoticeCode)})
 _QUIET = frozenset({NoticeCode.IMPORTED_HUMAN_VERDICT})
 _DECIDED_BLIND = (
     "What it comes to depends on a criterion of a blind set that you may be asked to label."
+)
+_RAW_IS_HIDDEN = (
+    "The raw record holds what others say of this trial, which is in a blind set. Show what is "
+    "hidden first, and leave its item to others."
 )
 LISTED_FLAGS = 6  # open ones above the transcript; the list of flags has all
 
@@ -447,8 +452,15 @@ def _stored_trial(request: SystemRequest, identity: UUID) -> Trial:
 @require_GET
 @in_system()
 def trial_raw(request: SystemRequest, trial: UUID) -> HttpResponseBase:
-    """The record of a trial as it came, out of the stored upload."""
+    """The record of a trial as it came, out of the stored upload.
+
+    It holds verdicts: a reviewer who may be asked for a blind label on the trial asks first.
+    """
     stored = _stored_trial(request, trial)
+    if _hidden(request, stored.pk):
+        messages.warning(request, _RAW_IS_HIDDEN)
+        here = Addresses.of(request.access.system.slug).trial(stored.uuid)
+        return redirect(f"{here}#hidden-criteria")
     record = TrialRecord.objects.only("source_member", "source_offset", "source_length").get(
         pk=stored.pk
     )

@@ -21,6 +21,7 @@ from evalsite.web.trial_standings import StepLinks, requirement_name, verdict_wo
 from reviews.core.disposition import StandingResult
 from reviews.models import Case, Verdict
 from reviews.permissions.verdicts import verdict_refusal
+from reviews.selectors.blinding import HIDDEN, hidden_criteria
 from reviews.selectors.flags import FlaggableTrial, flaggable_trial
 from reviews.selectors.gradable import Gradable, gradable_criteria
 from reviews.selectors.standings import StandingDetail, TrialStandings, trial_standings
@@ -171,7 +172,7 @@ def _page(
         task_pk=trial.task_id,
         status=TrialStatus(trial.status),
         contract_pk=trial.task.contract_id,
-    )
+    ).without(hidden_criteria(access.user.pk, access.role, [trial.pk]).get(trial.pk, ()))
     criteria = gradable_criteria(trial)
     own = _own_verdicts(standings, criteria, access.user.pk)
     sent = request.POST if form.is_bound else request.GET
@@ -203,11 +204,15 @@ def _page(
         )
         if standings.contract
         else None,
-        disposition=disposition_badge(found.trial),
+        disposition=pages.Badge("hidden")
+        if standings.is_decision_hidden
+        else disposition_badge(found.trial),
         choices=tuple(
             _choice(
                 each, details.get(each.criterion), own, links, is_chosen=each.criterion == chosen
             )
+            if each.criterion not in standings.hidden
+            else _hidden_choice(each, is_chosen=each.criterion == chosen)
             for each in listed
         ),
         other=pages.Link("Another criterion", address(at.verdict_form(trial.uuid), values))
@@ -241,6 +246,25 @@ def _own_verdicts(
         if is_of_now and (is_settled or given.evidence_order >= len(standings.additions)):
             found[given.criterion] = card
     return found
+
+
+_LEAVES = f"{HIDDEN} A verdict that you give here leaves its item to others."
+
+
+def _hidden_choice(criterion: Gradable, *, is_chosen: bool) -> CriterionChoice:
+    """A criterion on which the person may be asked for a blind label: nothing is said of it."""
+    return CriterionChoice(
+        value=criterion.criterion,
+        label=criterion.criterion,
+        notes=criterion.criterion_class.value,
+        question=criterion.question,
+        standing=pages.Badge("hidden"),
+        rule=_LEAVES,
+        voters="",
+        steps=(),
+        own="",
+        is_chosen=is_chosen,
+    )
 
 
 def _choice(

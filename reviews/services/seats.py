@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from reviews.core.seating import (
     RESERVED_FOR,
@@ -26,6 +26,7 @@ from reviews.models import (
     CalibrationItem,
     CalibrationSet,
     DraftPurpose,
+    Label,
     Revelation,
     ReviewDraft,
     Seat,
@@ -249,6 +250,37 @@ def reveal(trial: Trial, criterion_pk: int, *, where: str, by: User, now: dateti
         end_seat(seat, SeatEnding.GIVEN_UP, "", now)
     drafts.delete()
     log.info("verdicts revealed", extra={"trial": str(trial.uuid), "by": by.username})
+
+
+@transaction.atomic
+def reveal_in(trials: QuerySet[Trial], *, where: str, by: User, now: datetime) -> int:
+    """Note that a person gets what others say of many trials at once, as a file.
+
+    As `reveal` does for each criterion that is hidden from them; how many there were. What they
+    have submitted becomes final all the same: it was written before.
+    """
+    found = open_items().filter(trial__in=trials).select_related("set")
+    seen = Revelation.objects.filter(
+        trial=OuterRef("trial"), criterion=OuterRef("set__criterion"), by=by
+    )
+    labelled = Label.objects.filter(item=OuterRef("pk"), by=by)
+    submitted = ReviewDraft.objects.filter(item=OuterRef("pk"), by=by, held_until__isnull=False)
+    items = list(found.filter(~Exists(seen), ~Exists(labelled), ~Exists(submitted)))
+    sets = CalibrationSet.objects.filter(pk__in={item.set_id for item in items}).order_by("pk")
+    list(sets.select_for_update(no_key=True).values_list("pk", flat=True))
+    rows = {
+        (item.trial_id, item.set.criterion_id): Revelation(
+            trial_id=item.trial_id, criterion_id=item.set.criterion_id, by=by, where=where, at=now
+        )
+        for item in items
+    }
+    Revelation.objects.bulk_create(rows.values(), ignore_conflicts=True)
+    Seat.objects.filter(item__in=items, by=by, ended_at=None).update(
+        ending=SeatEnding.GIVEN_UP.value, ended_at=now
+    )
+    if rows:
+        log.info("verdicts revealed", extra={"where": where, "n": len(rows), "by": by.username})
+    return len(rows)
 
 
 def own_seat(of: CalibrationSet, item: CalibrationItem, by: User) -> Seat:

@@ -130,4 +130,4 @@ def test_contracts_of_many_tasks_take_no_more_queries(n: int, client: Client, ca
     client.force_login(cast.engineer)
 
     assert Case.objects.filter(state="open").count() == n
-    assert n_queries(client, path_of(cast)) == 16
+    assert n_queries(client, path_of(cast)) == 18

@@ -214,7 +214,7 @@ def test_the_queue_takes_a_constant_number_of_queries(n: int, client: Client, ca
     client.force_login(cast.engineer)
     path = queue_path(cast.system)
 
-    assert n_queries(client, path) == 14
+    assert n_queries(client, path) == 16
 
 
 # ---- one case ----
@@ -381,7 +381,7 @@ def test_a_case_takes_a_constant_number_of_queries(n: int, client: Client, cast:
         comment_on_case(case, "x", by=cast.viewer, now=timezone.now())
     client.force_login(cast.engineer)
 
-    assert n_queries(client, case_path(case)) == 18
+    assert n_queries(client, case_path(case)) == 20
     assert CaseEvent.objects.count() == n
 
 

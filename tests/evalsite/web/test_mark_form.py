@@ -204,4 +204,4 @@ def test_the_form_takes_a_constant_number_of_queries(n: int, client: Client, cas
         )
     client.force_login(cast.reviewer)
 
-    assert n_queries(client, path_of(trial)) == 12
+    assert n_queries(client, path_of(trial)) == 14

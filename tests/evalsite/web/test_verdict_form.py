@@ -224,7 +224,7 @@ def test_the_form_takes_the_same_queries_whatever_it_lists(
 ) -> None:
     path = stored(cast, *[verdict(criterion=f"c{at}") for at in range(n)])
     client.force_login(cast.reviewer)
-    assert n_queries(client, path) == 14
+    assert n_queries(client, path) == 18
 
 
 RUBRIC = "task: t1\nsemantic:\n  - {{rubric: tone, question: {question}}}\n"

@@ -10,6 +10,7 @@ from django import forms
 from evalsite.common.shell import Choice, Crumb, Option, Pager, Shell
 from traces.web.pages.parts import Badge, Empty, Fact, Link
 from traces.web.pages.tasks import Hidden
+from traces.web.pages.trials import HiddenCriteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,7 @@ class CasePage:
     take_up_why_not: str
     additions: tuple[Fact, ...] = ()
     marks: tuple[CaseMark, ...] = ()
+    hidden: HiddenCriteria | None = None  # kept from who may be asked for a blind label
 
 
 @dataclass(frozen=True, slots=True)
