@@ -77,6 +77,7 @@ class NewSetForm(forms.Form):
         label="Trials chosen by hand",
         required=False,
         max_length=200_000,
+        strip=False,  # lines are named by their numbers
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
         help_text="One a line: the id of the trial, or the address of its page.",
     )
@@ -305,11 +306,15 @@ def _advice(found: Qualifying) -> tuple[str, ...]:
     limits = DEFAULT_LIMITS
     said = [
         f"A judge is calibrated on at least {limits.min_items} items that two people labelled.",
-        (f"With no false pass among them, {N_FAILING} failing items are needed for a bound of "
-        f"{_percent(limits.false_pass)}; with no false fail, {N_PASSING} passing ones for "
-        f"{_percent(limits.false_fail)}. Each mistake of the judge needs more."),
-        ("Agreement and kappa are read on random sets only: a stratified one is no picture of what "
-        "the judge meets."),
+        (
+            f"With no false pass among them, {N_FAILING} failing items are needed for a bound of "
+            f"{_percent(limits.false_pass)}; with no false fail, {N_PASSING} passing ones for "
+            f"{_percent(limits.false_fail)}. Each mistake of the judge needs more."
+        ),
+        (
+            "Agreement and kappa are read on random sets only: a stratified one is no picture of what "
+            "the judge meets."
+        ),
     ]
     n, n_failing = len(found.candidates), found.n_by_stratum.get(Stratum.CLEAR_FAILURE, 0)
     if n:
