@@ -8,6 +8,7 @@ from evalsite.api_docs import Schema, docs
 from evalsite.errors import csp_report
 from evalsite.health import health
 from evalsite.web.contract_schema import contract_schema
+from evalsite.web.verdict_words import verdict_words
 
 urlpatterns = [
     path("sign-in/", accounts.sign_in, name="sign-in"),
@@ -16,6 +17,7 @@ urlpatterns = [
     path("health", public(health), name="health"),
     path("csp-report", csp_report, name="csp-report"),
     path("schemas/contract.json", contract_schema, name="contract-schema"),
+    path("verdict-words/", verdict_words, name="verdict-words"),
     path("", include("traces.web.urls")),
     path("", include("evalsite.web.urls")),
     path("api/v1/", include("traces.api.urls")),
