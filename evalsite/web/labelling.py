@@ -29,7 +29,7 @@ from evalsite.web.label_evidence import (
     steps_pager,
 )
 from evalsite.web.verdict_form import StepsField
-from reviews.core.seating import clock_text
+from reviews.core.seating import Bar, clock_text
 from reviews.models import (
     CalibrationItem,
     CalibrationSet,
@@ -339,7 +339,8 @@ def _page(
     wanted = asked.uuid if asked else uuid_of(request.GET.get("item", ""))
     found = _own_seat(of, wanted, request, now) or seat_of(of, by=access.user, now=now)
     progress = label_progress(of, by=access.user)
-    n_open = sum(each.bar is None for each in queue_of(of, by=access.user, now=now))
+    queue = queue_of(of, by=access.user, now=now)
+    n_open = sum(each.bar in (None, Bar.SUBMITTED) for each in queue)
     seat = None if isinstance(found, NoSeat) else found
     is_asked = seat is not None and asked is not None and seat.item_id == asked.pk
     return LabelPage(
