@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from traces.models import Role
 
-NOT_A_MAKER = "Only an engineer or a reviewer of this system makes probes."
+NOT_A_MAKER = (
+    "Only an engineer or a reviewer of this system makes probes, runs judges and brings labels in."
+)
 
 
 def probe_refusal(role: Role | None) -> str:
