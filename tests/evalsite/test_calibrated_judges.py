@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evalsite.after_calibration import calibrations_and_decide
+from evalsite.after_review import verdict_and_decide
 from reviews.core.probes import ProbeKind
 from reviews.models import Calibration, CalibrationSet
 from tests.support.calibrated import (
@@ -31,6 +33,7 @@ from tests.support.contracts import brought_into_effect
 from tests.support.evidence import ingest, record
 from tests.support.probes import batch_of, judged, probe_of
 from tests.support.rules import in_force
+from traces.core.records import VerdictValue
 from traces.core.rule_changes import RuleChange
 from traces.core.trajectory import ToolKind
 from traces.models import System, TaskFigures, Trial, TrialDisposition
@@ -371,3 +374,65 @@ def test_a_padded_copy_that_flips_makes_it_failed(cast: Cast, kind: ProbeKind) -
 
     assert rows() == [("m1/p1", "calibrated"), ("m1/p1", "failed")]
     assert set(values(cast.system)) == {"unresolved"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_uploads_readings_and_verdicts_at_once_end_as_a_rebuild_would(cast: Cast) -> None:
+    made = calibrated(cast)
+    ingest(
+        cast.system,
+        [record("t1", number, verdicts=[said("pass")]) for number in range(100, 110)],
+        release="2.0",
+    )
+    theirs = list(Trial.objects.filter(release__name="2.0").order_by("pk"))
+    failures: list[BaseException] = []
+
+    def upload() -> None:
+        for number in range(4):
+            version = f"m1/p{2 + number % 2}"
+            ingest(cast.system, verdicts_alone(PEOPLE_SAY[:8], version=version), release="1.0")
+            ingest(
+                cast.system,
+                [record("t1", 200 + number, verdicts=[said("pass", version)])],
+                release=f"3.{number}",
+            )
+
+    def read() -> None:
+        for _ in range(6):
+            calibrations_and_decide(
+                cast.system, made.criterion, made.criterion_digest, now=timezone.now()
+            )
+
+    def judge() -> None:
+        for trial in theirs:
+            verdict_and_decide(
+                trial,
+                criterion=RUBRIC,
+                value=VerdictValue.PASS,
+                reason="It does.",
+                steps=(),
+                by=cast.reviewer,
+                now=timezone.now(),
+            )
+
+    def kept(act: Callable[[], None]) -> None:
+        try:
+            act()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=kept, args=(act,)) for act in (upload, read, judge, read)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert failures == []
+    assert rows()[:2] == [("m1/p1", "calibrated"), ("m1/p1", "stale")]
+    before = dispositions(cast.system)
+    by_person = [before[f"t1 {number}"][0] for number in range(100, 110)]
+    assert by_person == ["pass"] * 10
+    call_command("rebuild", "--system", cast.system.slug)
+    assert dispositions(cast.system) == before
