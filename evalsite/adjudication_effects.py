@@ -48,7 +48,7 @@ class DecisionEffect:
     counts_after: ReleaseCounts  # of the release
     n_alike: int  # other open disputes under the same version of the rubric
     n_trials: int  # of the task: a mark holds for all of them
-    why_nothing: str  # why the trial's disposition stays; "" where it changes
+    why_nothing: str  # why the trial stays as it is; "" where something of it changes
 
     @property
     def changes_disposition(self) -> bool:
@@ -105,10 +105,16 @@ def _slot(decided: DecidedBy) -> SlotValue:
     return SlotValue(decided.decision.disposition.value, figures.outcome, figures.rule_clean)
 
 
+def _comes_to(decided: DecidedBy) -> tuple[object, ...]:
+    """What a trial comes to: its disposition, what failed, and what would settle it."""
+    decision = decided.decision
+    return (decision.disposition, decision.failed_classes, decision.actions)
+
+
 def _why_nothing(
     before: DecidedBy, after: DecidedBy, now: Standing | None, then: Standing | None
 ) -> str:
-    if before.decision.disposition is not after.decision.disposition:
+    if _comes_to(before) != _comes_to(after):
         return ""
     if before.decision.disposition.value == "harness_error":
         return BROKEN

@@ -60,8 +60,7 @@ def dispute_page(request: SystemRequest, dispute: UUID) -> HttpResponse:
     one = OpenDispute.of(request, dispute, now=now)
     if request.method == "POST":
         return _reveal(one)
-    if request.access.may(Act.REVIEW):
-        finish_due(now, request.access.user)
+    if request.access.may(Act.REVIEW) and finish_due(now, request.access.user):
         one = OpenDispute.of(request, dispute, now=now)
     return _page(one)
 

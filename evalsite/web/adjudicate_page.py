@@ -33,7 +33,7 @@ from reviews.core.requirements import FIXTURE
 from reviews.models import Adjudication, Criterion, DisputeState, DraftPurpose, ReviewDraft
 from reviews.permissions.adjudications import NOT_A_REVIEWER, PARTY_ONLY, MayDecide, may_decide
 from reviews.permissions.marks import marking_refusal
-from reviews.selectors.adjudicating import DisputeBasis, awaited_label, dispute_basis
+from reviews.selectors.adjudicating import DisputeBasis, awaited_label, basis_of_standings
 from reviews.selectors.blinding import HIDDEN, hidden_criteria, is_hidden
 from reviews.selectors.disputes import (
     ListedDispute,
@@ -42,8 +42,8 @@ from reviews.selectors.disputes import (
     previous_dispute_before,
     standing_in_list,
 )
-from reviews.selectors.marks import markable_of, written_by
-from reviews.selectors.review_drafts import draft_on, held_drafts, refused_drafts
+from reviews.selectors.marks import written_by
+from reviews.selectors.review_drafts import SubmittedDrafts, draft_on, submitted_drafts
 from reviews.selectors.standings import StandingDetail, TrialStandings, trial_standings
 from reviews.services.adjudications import (
     NO_DISPUTE,
@@ -151,8 +151,34 @@ class OpenDispute:
         return self.listed.criterion
 
     @cached_property
+    def detail(self) -> TrialDetail:
+        system = self.access.system
+        found = trial_detail(system.pk, self.listed.trial_uuid, rules_pk=system.shown_rules_id)
+        if found is None:
+            raise Http404(NO_DISPUTE_HERE)
+        return found
+
+    @cached_property
+    def standings(self) -> TrialStandings:
+        detail = self.detail
+        return trial_standings(
+            detail.pk,
+            system_pk=self.access.system.pk,
+            task_pk=detail.task_pk,
+            status=TrialStatus(detail.status),
+            contract_pk=detail.contract_pk,
+        )
+
+    @cached_property
     def basis(self) -> DisputeBasis:
-        return dispute_basis(self.trial, self.criterion)
+        return basis_of_standings(self.standings, self.criterion)
+
+    @cached_property
+    def submitted(self) -> SubmittedDrafts:
+        if not self.access.may(Act.REVIEW):
+            return SubmittedDrafts((), ())
+        system, user = self.access.system, self.access.user
+        return submitted_drafts(DraftPurpose.ADJUDICATE, system_pk=system.pk, by=user)
 
     @cached_property
     def head(self) -> Adjudication | None:
@@ -200,18 +226,7 @@ class OpenDispute:
 def dispute_detail_page(one: OpenDispute) -> DisputeDetailPage:
     """The page of a dispute, in a constant number of queries."""
     listed, access, at = one.listed, one.access, one.at
-    detail = trial_detail(
-        access.system.pk, listed.trial_uuid, rules_pk=access.system.shown_rules_id
-    )
-    if detail is None:
-        raise Http404(NO_DISPUTE_HERE)
-    found = trial_standings(
-        detail.pk,
-        system_pk=access.system.pk,
-        task_pk=detail.task_pk,
-        status=TrialStatus(detail.status),
-        contract_pk=detail.contract_pk,
-    )
+    detail, found = one.detail, one.standings
     kept = hidden_criteria(access.user.pk, access.role, [detail.pk]).get(detail.pk, frozenset())
     hides = one.criterion in kept
     requirement = _requirement(found, one)
@@ -279,7 +294,7 @@ def dispute_detail_page(one: OpenDispute) -> DisputeDetailPage:
         read_only=refusal,
         effect=effect_part(one, written.decision) if bar else None,
         fixture_url=address(at.mark_form(detail.uuid), {"criterion": FIXTURE}),
-        held=held_decisions(access, at, now=one.now),
+        held=_held_decisions(one),
         refused=_refused(one),
     )
 
@@ -442,11 +457,11 @@ def _choices(one: OpenDispute, chosen: str) -> Iterator[DecisionChoice]:
 
 def _marking_refusal(one: OpenDispute) -> str:
     """Why this person does not mark the check; "" when they may."""
-    entry = markable_of(one.trial).named(one.criterion)
-    if entry is None:
+    digest = one.basis.criterion_digest
+    if one.basis.contract_pk is not None and one.basis.requirement is None:
         return "Nothing requires this criterion, so there is no check to mark."
-    written = written_by(one.trial.task_id, one.access.user)
-    has_written = entry.digest is not None and (entry.criterion, entry.digest) in written
+    written = written_by(one.listed.task_pk, one.access.user)
+    has_written = digest is not None and (one.criterion, digest) in written
     return marking_refusal(Role.REVIEWER, has_written=has_written)
 
 
@@ -544,12 +559,10 @@ def _notices(
         )
 
 
-def held_decisions(access: Access, at: Addresses, *, now: datetime) -> tuple[HeldDecision, ...]:
+def _held_decisions(one: OpenDispute) -> tuple[HeldDecision, ...]:
     """What the person submitted and can still take back."""
-    if not access.may(Act.REVIEW):
-        return ()
-    rows = held_drafts(DraftPurpose.ADJUDICATE, system_pk=access.system.pk, by=access.user)
-    return tuple(found for row in rows if (found := _held(row, at, now)) is not None)
+    made = (_held(row, one.at, one.now) for row in one.submitted.held)
+    return tuple(each for each in made if each is not None)
 
 
 def _held(draft: ReviewDraft, at: Addresses, now: datetime) -> HeldDecision | None:
@@ -587,13 +600,8 @@ def dispute_address(draft: ReviewDraft) -> UUID | None:
 
 def _refused(one: OpenDispute) -> tuple[RefusedDecision, ...]:
     """What this person submitted elsewhere and was not kept."""
-    if not one.access.may(Act.REVIEW):
-        return ()
-    rows = refused_drafts(
-        DraftPurpose.ADJUDICATE, system_pk=one.access.system.pk, by=one.access.user
-    )
     found = []
-    for row in rows:
+    for row in one.submitted.refused:
         is_here = row.trial_id == one.listed.trial_pk and row.criterion.name == one.criterion
         identity = None if is_here else dispute_address(row)
         if identity is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Max
@@ -15,9 +16,10 @@ from reviews.core.disposition import (
     is_about,
     requirements_without_contract,
 )
-from reviews.core.requirements import requirements_of
+from reviews.core.requirements import EVIDENCE_KEY, requirements_of
 from reviews.models import CalibrationItem, Verdict
 from reviews.selectors.blinding import open_items
+from reviews.selectors.standings import TrialStandings
 from reviews.selectors.votes import adjudications_on, given_verdicts
 from traces.models import EvidenceAddition, Trial
 from traces.selectors.contracts import contracts_in_effect
@@ -112,24 +114,40 @@ def dispute_basis(trial: Trial, criterion: str) -> DisputeBasis:
         requirements = requirements_of(contract.contract, contract_key=contract.key)
     requirement = next((each for each in requirements if each.criterion == criterion), None)
     order = EvidenceAddition.objects.filter(trial=trial).aggregate(n=Max("order"))["n"] or 0
-    verdicts = Verdict.objects.filter(trial=trial, criterion__name=criterion)
+    verdicts = Verdict.objects.filter(trial=trial, criterion__name=criterion).exclude(
+        contract__isnull=False, by=None, key__endswith=EVIDENCE_KEY
+    )
+    given_rulings = [one for _, _, one in adjudications_on([trial.pk])]
     return DisputeBasis(
         criterion=criterion,
         requirement=requirement,
         contract_pk=contract.pk if contract else None,
         evidence_order=order,
         verdict_pks=tuple(verdicts.order_by("pk").values_list("pk", flat=True)),
-        head=_head(trial.pk, criterion, requirement),
+        head=_head(given_rulings, criterion, requirement),
     )
 
 
-def _head(trial_pk: int, criterion: str, requirement: Requirement | None) -> Adjudication | None:
+def basis_of_standings(found: TrialStandings, criterion: str) -> DisputeBasis:
+    """The same as `dispute_basis`, of a trial whose standings were read already. No query."""
+    requirements = (detail.standing.requirement for detail in found.details)
+    requirement = next((each for each in requirements if each.criterion == criterion), None)
+    given = (card.given for card in found.cards if card.given.criterion == criterion)
+    return DisputeBasis(
+        criterion=criterion,
+        requirement=requirement,
+        contract_pk=found.contract.pk if found.contract else None,
+        evidence_order=max((each.order for each in found.additions), default=0),
+        verdict_pks=tuple(sorted(int(each.id) for each in given)),
+        head=_head(found.adjudications, criterion, requirement),
+    )
+
+
+def _head(
+    rulings: Iterable[Adjudication], criterion: str, requirement: Requirement | None
+) -> Adjudication | None:
     """The latest decision that no other one replaces, of those on the criterion as it stands."""
-    chain = [
-        one
-        for _, _, one in adjudications_on([trial_pk])
-        if one.criterion == criterion and _concerns(one, requirement)
-    ]
+    chain = [one for one in rulings if one.criterion == criterion and _concerns(one, requirement)]
     replaced = {one.replaces for one in chain}
     heads = [one for one in chain if one.id not in replaced]
     return heads[-1] if heads else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q
 
 from reviews.models import DraftPurpose, ReviewDraft
 from traces.models import User
@@ -19,22 +20,36 @@ def draft_on(
     ).first()
 
 
+@dataclass(frozen=True, slots=True)
+class SubmittedDrafts:
+    """What a person submitted: what can still be taken back, and what was not kept."""
+
+    held: tuple[ReviewDraft, ...]  # the latest first
+    refused: tuple[ReviewDraft, ...]
+
+
+def submitted_drafts(purpose: DraftPurpose, *, system_pk: int, by: User) -> SubmittedDrafts:
+    """What a person submitted in a system and is not decided. One query."""
+    rows = list(
+        ReviewDraft.objects.select_related("trial__task", "criterion", "item__set")
+        .filter(by=by, system=system_pk, purpose=purpose.value)
+        .filter(Q(held_until__isnull=False) | ~Q(refusal=""))
+        .order_by("-held_until", "-saved_at", "-pk")[:40]
+    )
+    return SubmittedDrafts(
+        held=tuple(row for row in rows if row.held_until is not None),
+        refused=tuple(row for row in rows if row.held_until is None),
+    )
+
+
 def held_drafts(purpose: DraftPurpose, *, system_pk: int, by: User) -> list[ReviewDraft]:
     """What a person has submitted and can still take back, the latest first."""
-    rows = _drafts(purpose, system_pk, by).filter(held_until__isnull=False)
-    return list(rows.order_by("-held_until", "-pk")[:20])
+    return list(submitted_drafts(purpose, system_pk=system_pk, by=by).held)
 
 
 def refused_drafts(purpose: DraftPurpose, *, system_pk: int, by: User) -> list[ReviewDraft]:
-    """What a person submitted and was not kept: they have still to look at it, latest first."""
-    rows = _drafts(purpose, system_pk, by).filter(held_until=None).exclude(refusal="")
-    return list(rows.order_by("-saved_at", "-pk")[:20])
-
-
-def _drafts(purpose: DraftPurpose, system_pk: int, by: User) -> QuerySet[ReviewDraft]:
-    return ReviewDraft.objects.select_related("trial__task", "criterion", "item__set").filter(
-        by=by, system=system_pk, purpose=purpose.value
-    )
+    """What a person submitted and was not kept: they have still to look at it."""
+    return list(submitted_drafts(purpose, system_pk=system_pk, by=by).refused)
 
 
 def due_drafts(*, now: datetime, by: User | None = None) -> list[int]:

@@ -126,7 +126,7 @@ def test_the_page_fits_and_decides_without_scripts(open_page: Opener) -> None:
     expect(page.locator("#dispute-effect")).to_contain_text("This trial")
     expect(page.locator("#decision-reason")).to_have_value("It is borne out.")
     page.click("[data-decide]")
-    expect(page.locator(".messages")).to_contain_text("Decided: Pass.")
+    expect(page.locator(".messages")).to_contain_text("Decided: pass.")
     assert value_of(system, "0") == "pass"
     assert Trial.objects.filter(system=system).count() == 1
 

@@ -413,3 +413,11 @@ def test_a_trial_of_a_second_attempt_is_decided_on_its_own(cast: Cast) -> None:
     decide(trial, cast.reviewer, PASS)
     rows = TrialDisposition.objects.order_by("trial").values_list("value", flat=True)
     assert list(rows) == ["harness_error", "pass"]
+
+
+def test_an_effect_that_only_moves_the_next_action_is_one(cast: Cast) -> None:
+    trial = disputed_trial(cast)
+
+    told = effect(trial, INSUFFICIENT, "truthful")
+
+    assert (told.why_nothing, told.changes_disposition) == ("", False)
