@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -32,7 +33,7 @@ def test_each_is_a_line_with_who_says_what(cast: Cast) -> None:
 
 
 def test_more_graders_attempts_and_states_are_told(cast: Cast) -> None:
-    judges = {f"judge {n:02}": "pass" for n in range(30)}
+    judges: dict[str, Any] = {f"judge {n:02}": "pass" for n in range(30)}
     disputed(cast, judged("t1", **judges))
     Dispute.objects.update(state="over")
 
@@ -63,7 +64,8 @@ def test_filters_and_json(cast: Cast) -> None:
 
 
 def test_csv_is_safe_to_open_in_a_spreadsheet(cast: Cast) -> None:
-    disputed(cast, judged("=1+1", terse="pass", **{"=cmd()": "pass"}))
+    named: dict[str, Any] = {"=cmd()": "pass"}
+    disputed(cast, judged("=1+1", terse="pass", **named))
 
     rows = list(csv.DictReader(io.StringIO(printed("airline", "--format", "csv"), newline="")))
 

@@ -39,7 +39,7 @@ from tests.support.disputes import disputed, judged
 from tests.support.evidence import ingest
 from tests.support.visits import n_queries, root, visit
 from traces.models import System
-from traces.web.pages.disputes import DisputeListPage, DisputeVoice
+from traces.web.pages.disputes import DisputeCount, DisputeListPage, DisputeVoice
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +55,7 @@ def look(client: Client, cast: Cast, **query: Any) -> DisputeListPage:
     return page
 
 
-def tone(task_id: str = "tone", *, n: int = 0, **judges: str) -> dict[str, Any]:
+def tone(task_id: str = "tone", *, n: int = 0, **judges: Any) -> dict[str, Any]:
     """A trial on which judges alone say something, so that an adjudication would decide it."""
     words = judges or {"terse": "pass", "long": "fail"}
     return judged(task_id, n, code=None, criterion="tone", **words)
@@ -331,7 +331,8 @@ def test_what_must_stay_blind_is_hidden(client: Client, cast: Cast) -> None:
 
 
 def test_text_from_traces_is_shown_as_text(client: Client, cast: Cast) -> None:
-    disputed(cast, judged(HOSTILE, criterion=HOSTILE, code="fail", **{HOSTILE: "pass"}))
+    named: dict[str, Any] = {HOSTILE: "pass"}
+    disputed(cast, judged(HOSTILE, criterion=HOSTILE, code="fail", **named))
 
     for query in ({"view": "list"}, {"view": "groups"}):
         client.force_login(cast.viewer)
@@ -426,7 +427,7 @@ def test_every_count_leads_to_what_it_counts(client: Client, cast: Cast) -> None
     for cause in page.causes:
         listed = visit(client, cast.viewer, cause.criterion.href)
         assert listed.heading.startswith(cause.words.split(",")[0] + ",")
-        counts = [count for _, count in cause.between]
+        counts: list[DisputeCount | None] = [count for _, count in cause.between]
         for judge in cause.judges:
             counts += [judge.all, judge.deciding, *(count for _, count in judge.by_stance)]
         for count in counts:

@@ -133,11 +133,11 @@ def test_a_key_reads_its_own_system_alone(client: Client, cast: Cast) -> None:
     disputed(cast)
     stranger = person("stranger")
     set_member(cast.other_system, stranger, Role.ENGINEER)
-    theirs = header(cast.other_system, stranger, Scope.READ)
+    theirs: dict[str, Any] = header(cast.other_system, stranger, Scope.READ)
 
     assert client.get(PATH, **theirs).json() == {"disputes": [], "next": None}
     assert client.get(PATH, {"system": cast.system.slug}, **theirs).status_code == 404
-    ingest_only = header(cast.system, cast.engineer, Scope.INGEST)
+    ingest_only: dict[str, Any] = header(cast.system, cast.engineer, Scope.INGEST)
     assert client.get(PATH, **ingest_only).status_code == 403
     assert client.get(PATH).status_code == 401
 
@@ -145,7 +145,7 @@ def test_a_key_reads_its_own_system_alone(client: Client, cast: Cast) -> None:
 @pytest.mark.parametrize("n", [1, 3])
 def test_the_list_takes_as_many_queries_for_any_number(client: Client, cast: Cast, n: int) -> None:
     disputed(cast, *(judged(f"t{k}", terse="pass") for k in range(n)))
-    key = header(cast.system, cast.engineer, Scope.READ)
+    key: dict[str, Any] = header(cast.system, cast.engineer, Scope.READ)
     client.get(PATH, **key)
 
     with CaptureQueriesContext(connection) as captured:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -34,7 +35,7 @@ def in_order(cast: Cast) -> list[Dispute]:
     """Two that decide something and two that do not, the second ones older than the first."""
     ingest(cast.system, [judged("idle 1", terse="pass"), judged("idle 2", terse="pass")])
     for name in ("deciding 1", "deciding 2"):
-        words = {"terse": "pass", "long": "fail"}
+        words: dict[str, Any] = {"terse": "pass", "long": "fail"}
         ingest(cast.system, [judged(name, code=None, criterion="tone", **words)])
     found = {d.task.task_id: d for d in Dispute.objects.select_related("task")}
     for number, name in enumerate(("deciding 2", "deciding 1", "idle 2", "idle 1")):

@@ -259,7 +259,7 @@ def test_which_attempt_stands_is_written_in_one_statement(cast: Cast) -> None:
 
 
 def test_many_graders_are_bounded_and_counted(cast: Cast) -> None:
-    judges = {f"judge {n:02}": "pass" for n in range(60)}
+    judges: dict[str, Any] = {f"judge {n:02}": "pass" for n in range(60)}
 
     (dispute,) = disputed(cast, judged(**judges))
 
