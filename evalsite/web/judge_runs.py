@@ -155,26 +155,23 @@ class _Choices:
 @in_system()
 def judge_run_list(request: SystemRequest) -> HttpResponse:
     """The judge runs of a system, newest first, and the form that starts one."""
-    if "most" not in request.GET:
-        return _list(request, RunForm(initial=dict(request.GET.items())))
-    form = RunForm(request.GET)
-    choices = _Choices.of(request.access.system)
-    form.fields["reason"].required = False
-    wish = _wish(request.access, form, choices, configured_judge())
-    status = 200 if wish else 422
-    return _list(request, form, choices=choices, asks=_asks(wish), status=status)
+    return _list(request, RunForm(initial={"most": 50} | dict(request.GET.items())))
 
 
 @require_POST
 @in_system(Act.ASK_JUDGES)
 def judge_run_new(request: SystemRequest) -> HttpResponse:
-    """Have the operator's judge asked."""
+    """Have the operator's judge asked; or only count the requests that it would take."""
     access = request.access
     form = RunForm(request.POST)
+    is_count = request.POST.get("act") == "count"
+    form.fields["reason"].required = not is_count
     choices = _Choices.of(access.system)
     wish = _wish(access, form, choices, configured_judge())
     if wish is None:
         return _list(request, form, choices=choices, status=422)
+    if is_count:
+        return _list(request, form, choices=choices, asks=_asks(wish))
     try:
         run = start_configured(
             access.system,
@@ -256,9 +253,7 @@ def _version(system: System, judge: AskedJudge, criterion: LabelCriterion) -> in
     return found.values_list("pk", flat=True).first()
 
 
-def _asks(wish: JudgeRunWish | None) -> str:
-    if wish is None:
-        return ""
+def _asks(wish: JudgeRunWish) -> str:
     if wish.probes is not None:
         n, what = wish.probes.probes.count(), "probe"
     else:
@@ -317,7 +312,6 @@ def _form(
     return JudgeRunForm(
         form=form,
         action=f"{at.judge_runs}new",
-        count_url=at.judge_runs,
         judge=f"{judge.name}, model {judge.model}, at {judge.endpoint}",
         criteria=tuple(
             Option(each.key, _criterion_label(each), is_selected=each.key == chosen["criterion"])
@@ -542,6 +536,7 @@ def _item(
     return JudgeRunItemLine(
         position=item.position,
         thing=_thing(item, row, at),
+        release=f"release {item.release or NO_RELEASE}" if item.trial_uuid else "",
         word=word,
         state=state,
         why="" if is_hidden else item.failure,

@@ -151,6 +151,7 @@ class JudgeRunItemRow:
     task_id: str
     trial_label: str
     attempt: int
+    release: str
     probe: int | None  # its position in the batch
     value: str  # "" until it is answered, and where it was not asked
     failure: str
@@ -167,10 +168,11 @@ def judge_run_items(
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT i.position, t.id, t.uuid, coalesce(k.task_id, ''), coalesce(t.label, ''),"
-            " coalesce(t.attempt, 0), p.position, i.value, left(i.failure, 500), i.n_tries,"
+            " coalesce(t.attempt, 0), coalesce(r.name, ''), p.position, i.value, left(i.failure, 500), i.n_tries,"
             " i.cost_usd, i.seconds, i.done_at"
             " FROM reviews_judgerunitem i LEFT JOIN traces_trial t ON t.id = i.trial_id"
             " LEFT JOIN traces_task k ON k.id = t.task_id"
+            " LEFT JOIN traces_release r ON r.id = t.release_id"
             " LEFT JOIN reviews_probe p ON p.id = i.probe_id"
             " WHERE i.run_id = %s AND i.position > %s AND (NOT %s OR i.failure <> '')"
             " ORDER BY i.position LIMIT %s",

@@ -32,6 +32,14 @@ def path(cast: Cast, more: str = "") -> str:
     return f"{root(cast.system)}judge-runs/{more}"
 
 
+def counted(client: Client, cast: Cast, **more: object) -> str:
+    """What the page says of the requests that a run would take."""
+    client.force_login(cast.engineer)
+    answer = client.post(path(cast, "new"), asked(cast, **more) | {"act": "count"})
+    assert answer.status_code == 200
+    return str(answer.context["page"].new.asks)
+
+
 def asked(cast: Cast, **more: object) -> dict[str, object]:
     return {"criterion": criterion(cast).key, "most": 10, "reason": "to see"} | more
 
@@ -57,12 +65,12 @@ def test_a_system_without_a_question_offers_no_form(client: Client, cast: Cast) 
 @pytest.mark.usefixtures("judge")
 def test_requests_are_counted_before_they_are_sent(client: Client, cast: Cast) -> None:
     asked_trials(cast)
-    page = visit(client, cast.engineer, path(cast), **asked(cast, reason=""))
-    assert page.new.asks == "This sends 3 requests: one for each of 3 trials."
-    page = visit(client, cast.engineer, path(cast), **asked(cast, most=2))
-    assert page.new.asks == "This sends 2 requests: one for each of 2 trials."
-    page = visit(client, cast.engineer, path(cast), **asked(cast, family="other"))
-    assert page.new.asks == "This sends no request: there is nothing to ask the judge about."
+    assert counted(client, cast, reason="") == "This sends 3 requests: one for each of 3 trials."
+    assert counted(client, cast, most=2) == "This sends 2 requests: one for each of 2 trials."
+    assert counted(client, cast, family="other") == (
+        "This sends no request: there is nothing to ask the judge about."
+    )
+    page = visit(client, cast.engineer, path(cast))
     assert page.new.judge.startswith("site judge, model m-1, at 127.0.0.1:")
     assert JudgeRun.objects.count() == 0
 
@@ -121,10 +129,8 @@ def test_what_the_judge_has_said_is_not_asked_again_unless_wanted(
     with endpoint(answers(), replies(400), answers()) as server:
         worked(started(cast), server)
         settings.EVALSITE_JUDGE = server.settings()
-    page = visit(client, cast.engineer, path(cast), **asked(cast))
-    assert page.new.asks == "This sends 1 request: one for each of 1 trial."
-    page = visit(client, cast.engineer, path(cast), **asked(cast, again="1"))
-    assert page.new.asks == "This sends 3 requests: one for each of 3 trials."
+    assert counted(client, cast) == "This sends 1 request: one for each of 1 trial."
+    assert counted(client, cast, again="1") == "This sends 3 requests: one for each of 3 trials."
 
 
 @pytest.mark.usefixtures("judge")

@@ -34,7 +34,6 @@ class JudgeRunForm:
 
     form: forms.Form
     action: str
-    count_url: str  # counts the requests first
     judge: str  # "site judge, model m-1, at models.example.org/v1/chat/completions"
     criteria: tuple[Option, ...]
     releases: tuple[Option, ...]
@@ -80,6 +79,7 @@ class JudgeRunItemLine:
 
     position: int
     thing: Link
+    release: str  # "release 1.4", "" for a probe
     word: str  # pass | fail | unknown | error | hidden | not asked | ""
     state: str
     why: str
