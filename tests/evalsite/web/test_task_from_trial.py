@@ -212,4 +212,4 @@ def test_the_form_takes_the_same_queries_whatever_was_made(
         page = client.get(path).context["page"]
         client.post(path, filled(page, task_id=f"made-{at}", text=""))
     assert TaskOrigin.objects.count() == n
-    assert n_queries(client, path) == 19
+    assert n_queries(client, path) == 21

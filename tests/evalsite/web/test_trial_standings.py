@@ -388,4 +388,4 @@ def test_the_queries_of_a_trial_under_a_contract_do_not_grow(
     graded(cast, *[bad(label) for label in range(n)], text=text)
     client.force_login(cast.viewer)
 
-    assert n_queries(client, path(cast.system)) == 15
+    assert n_queries(client, path(cast.system)) == 17
