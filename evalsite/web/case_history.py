@@ -14,6 +14,7 @@ from reviews.selectors.cases import ListedCase
 from traces.web.pages.cases import CaseMoment
 
 _TELLING = frozenset({CaseEventKind.VERDICT, CaseEventKind.ADJUDICATED})
+_TOLD_DETAILS = frozenset({"criterion", "opened_at"})
 _DECIDING = frozenset({CaseEventKind.OPENED, CaseEventKind.CLOSED})
 
 
@@ -38,7 +39,7 @@ def _told(event: HistoryEvent, hidden: HiddenFromPerson) -> HistoryEvent:
     )
     if not is_hidden:
         return event
-    kept = {name: event.detail[name] for name in ("criterion", "opened_at") if name in event.detail}
+    kept = {name: each for name, each in event.detail.items() if name in _TOLD_DETAILS}
     return replace(event, text=HIDDEN, detail=kept)
 
 

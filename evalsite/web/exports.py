@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from evalsite.access import SystemRequest, in_system
+from reviews.api.figures import trials_of
 from reviews.selectors.exports import ExportSelection, csv_rows, jsonl_lines
 from reviews.services.seats import reveal_in
 from traces.core.canonical import nfc
-from traces.models import Release, Role, Run, Trial
+from traces.models import Release, Role, Run
 from traces.web.asking import text_in
 from traces.web.downloads import attachment
 
@@ -37,16 +37,9 @@ def trials_jsonl(request: SystemRequest) -> HttpResponseBase:
     name = f"{request.access.system.slug}-trials.jsonl"
     selection = _selection(request)
     if request.access.role is Role.REVIEWER:
-        reveal_in(_trials_of(selection), where="export", by=request.access.user, now=timezone.now())
+        reveal_in(trials_of(selection), where="export", by=request.access.user, now=timezone.now())
     lines = _encoded(jsonl_lines(selection))
     return attachment(lines, file_name=name, content_type="application/x-ndjson")
-
-
-def _trials_of(selection: ExportSelection) -> QuerySet[Trial]:
-    trials = Trial.objects.filter(system=selection.system)
-    if selection.release:
-        trials = trials.filter(release=selection.release)
-    return trials.filter(run=selection.run) if selection.run else trials
 
 
 def _encoded(lines: Iterable[str]) -> Iterator[bytes]:

@@ -6,7 +6,9 @@ import json
 import uuid
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -18,8 +20,9 @@ from reviews.api.standings import standings_document
 from reviews.selectors.exports import ExportSelection, csv_rows, jsonl_lines, trial_text
 from reviews.selectors.figures import SystemFigures, system_figures
 from reviews.selectors.standings import trial_standings
+from reviews.services.seats import reveal_in
 from traces.core.records import TrialStatus
-from traces.models import Release, Run, System, Trial
+from traces.models import Release, Role, Run, System, Trial
 from traces.selectors.systems import releases_named
 
 
@@ -83,6 +86,10 @@ class TrialDetail(ApiView):
         )
         if trial is None:
             raise Http404("There is no such trial, or it is of another system.")
+        caller = caller_of(request, trial.system.slug)
+        if caller.role is Role.REVIEWER:  # who labels it blind no more: they see what is said
+            trials = Trial.objects.filter(pk=trial.pk)
+            reveal_in(trials, where="api", by=caller.user, now=timezone.now())
         standings = trial_standings(
             trial.pk,
             system_pk=trial.system_id,
@@ -114,8 +121,11 @@ class Export(ApiView):
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         query = request.query_params
-        system = caller_of(request, query.get("system", "")).system
+        caller = caller_of(request, query.get("system", ""))
+        system = caller.system
         selection = selection_of(system, query.get("release"), query.get("run"))
+        if caller.role is Role.REVIEWER and query.get("format", "jsonl") == "jsonl":
+            reveal_in(trials_of(selection), where="export", by=caller.user, now=timezone.now())
         match query.get("format", "jsonl"):
             case "jsonl":
                 lines, kind = jsonl_lines(selection), "application/x-ndjson"
@@ -130,6 +140,14 @@ class Export(ApiView):
             content_type=kind,
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
+
+
+def trials_of(selection: ExportSelection) -> QuerySet[Trial]:
+    """The trials that an export is of."""
+    trials = Trial.objects.filter(system=selection.system)
+    if selection.release:
+        trials = trials.filter(release=selection.release)
+    return trials.filter(run=selection.run) if selection.run else trials
 
 
 def selection_of(system: System, release: str | None, run: str | None) -> ExportSelection:

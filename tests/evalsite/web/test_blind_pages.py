@@ -138,6 +138,8 @@ def test_an_export_with_verdicts_gives_the_items_up(client: Client, cast: Cast) 
         client.force_login(by)
         answer = client.get(f"{root(cast.system)}trials.jsonl", {"release": "1.0"})
         assert answer.status_code == 200
+    api = f"/api/v1/trials/{trial.uuid}"
+    assert client.get(api).status_code == 200
     seen = Revelation.objects.exclude(where="label").get()
     assert (seen.trial, seen.by, seen.where) == (trial, cast.reviewer, "export")
     seat.refresh_from_db()
