@@ -22,6 +22,8 @@ PROBES_VERSION: Final = 1
 
 LONGEST_EDIT: Final = 4_000  # characters of a text before or after, as a change keeps it
 
+_KEPT_BEFORE: Final = 200  # of these, before the first difference
+
 
 class ProbeKind(StrEnum):
     """What a copy is changed in."""
@@ -84,13 +86,25 @@ class Change:
 
 
 def edit_of(place: str, before: str, after: str, *, step: int = 0) -> Edit:
-    """An edit with its texts as they can be kept."""
-    return Edit(clean_text(place), _kept(before), _kept(after), step)
+    """An edit with its texts as they can be kept; long ones from shortly before they differ."""
+    start = _first_kept(before, after)
+    return Edit(clean_text(place), _kept(before, start), _kept(after, start), step)
 
 
-def _kept(text: str) -> str:
-    cut = text[:LONGEST_EDIT]
-    return clean_text(cut if cut == text else f"{cut} … ({len(text):,} characters in all)")
+def _first_kept(before: str, after: str) -> int:
+    if not before or max(len(before), len(after)) <= LONGEST_EDIT:
+        return 0
+    pairs = enumerate(zip(before, after, strict=False))
+    shorter = min(len(before), len(after))
+    differs = next((at for at, (one, other) in pairs if one != other), shorter)
+    return max(differs - _KEPT_BEFORE, 0)
+
+
+def _kept(text: str, start: int) -> str:
+    cut = text[start : start + LONGEST_EDIT]
+    if cut == text:
+        return clean_text(text)
+    return clean_text(f"{'… ' if start else ''}{cut} … ({len(text):,} characters in all)")
 
 
 def change_document(change: Change, *, evidence_order: int) -> JsonObject:

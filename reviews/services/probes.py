@@ -92,14 +92,14 @@ def make_batch(
     kinds = [kind for kind in ProbeKind if kind in wish.kinds or kind is ProbeKind.CONTROL]
     if len(kinds) == 1:
         raise ProbeError("Choose at least one kind of change; unchanged copies come by themselves.")
-    # The system's lock gives the number.
-    System.objects.select_for_update(no_key=True).get(pk=system.pk)
     criterion = _criterion(system, wish)
     drawn_seed = secrets.randbits(62) if seed is None else seed
     chosen = _chosen(system, wish, criterion, drawn_seed)
     copied = list(_copied(system, criterion, chosen, kinds, drawn_seed))
     if not any(len(each.copies) > 1 for each in copied):
         raise ProbeError(_nothing_made(copied))
+    # The system's lock gives the number; copies take time and are made before.
+    System.objects.select_for_update(no_key=True).get(pk=system.pk)
     batch = ProbeBatch.objects.create(
         system=system,
         number=1 + (ProbeBatch.objects.filter(system=system).aggregate(n=Max("number"))["n"] or 0),

@@ -14,8 +14,8 @@ from reviews.core.probes import ProbeKind
 from reviews.models import Probe, ProbeBatch
 from reviews.selectors.probes import bundle_lines
 from tests.support.cast import Cast
-from tests.support.contracts import contract_in_effect
 from tests.support.evidence import ingest, record, verdict
+from tests.support.in_effect import contract_in_effect
 from tests.support.probes import MODEL, batch_of, judged, probe_of
 from traces.models import Trial
 

@@ -10,11 +10,12 @@ from django.test import Client
 
 from reviews.core.probes import ProbeKind
 from reviews.models import Probe
-from tests.support.cast import Cast
+from tests.support.cast import Cast, person
 from tests.support.evidence import ingest, record, verdict
 from tests.support.keys import header
 from tests.support.probes import MODEL, batch_of, judged, probe_of
-from traces.models import Scope
+from traces.models import Role, Scope
+from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
 
@@ -110,7 +111,9 @@ def test_others_find_no_batch(
     client: Client, cast: Cast, headers: dict[str, str], path: str
 ) -> None:
     batch_of(cast)
-    theirs = header(cast.other_system, cast.outsider, Scope.READ)
+    stranger = person("stranger")
+    set_member(cast.other_system, stranger, Role.ENGINEER)
+    theirs = header(cast.other_system, stranger, Scope.READ)
 
     absent = client.get(f"{PROBES}{path.replace('1', '2')}", **headers)
     foreign = client.get(f"{PROBES}{path}", **theirs)

@@ -103,7 +103,7 @@ def test_an_order_to_pass_is_not_obeyed() -> None:
     assert told(kind, None, UNKNOWN) == (None, True)
     assert told(kind, FAIL, FAIL) == (HELD, True)
     assert told(kind, PASS, PASS) == (HELD, False)
-    assert "told to" in result_of(kind, None, PASS, may_fall=False).sentence
+    assert "told it to" in result_of(kind, None, PASS, may_fall=False).sentence
 
 
 def test_the_worst_of_all_verdicts_decides() -> None:
@@ -133,6 +133,16 @@ def test_an_edit_keeps_what_can_be_kept() -> None:
     assert edit.place == "step 1\u2400"
     assert edit.before == "a" * LONGEST_EDIT + " … (4,001 characters in all)"
     assert edit.after == "\ufffd"
+
+
+def test_a_long_edit_is_kept_from_shortly_before_it_differs() -> None:
+    head, tail = "h" * 9_000, "t" * 9_000
+    edit = edit_of("step 1", f"{head}old{tail}", f"{head}new{tail}")
+    assert edit.before.startswith("… " + "h" * 200 + "old")
+    assert edit.after.startswith("… " + "h" * 200 + "new")
+    assert edit.after.endswith(" … (18,003 characters in all)")
+    grown = edit_of("step 1", head, head + tail)
+    assert grown.after.startswith("… " + "h" * 200 + "t")
 
 
 def test_a_result_has_its_sentence() -> None:
