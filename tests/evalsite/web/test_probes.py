@@ -26,10 +26,7 @@ def passing(cast: Cast, n: int = 1) -> list[Trial]:
     said = [verdict(), verdict(grader=MODEL, kind="model", grader_version="1")]
     ingest(
         cast.system,
-        [
-            record("t1", i, verdicts=said, calls=[("cancel", {"order": f"A-{i}"})])
-            for i in range(n)
-        ],
+        [record("t1", i, verdicts=said, calls=[("cancel", {"order": f"A-{i}"})]) for i in range(n)],
     )
     return list(Trial.objects.order_by("pk"))
 
@@ -70,7 +67,9 @@ def test_a_batch_is_made_on_the_page(client: Client, cast: Cast, who: str) -> No
     kinds = Probe.objects.filter(batch=batch).values_list("kind", flat=True)
     assert sorted(kinds) == ["control"] * 2 + ["verbose"] * 2 + ["wrong_value"] * 2
     page = visit(client, cast.viewer, f"{root(cast.system)}probes/")
-    assert [(row.what, row.judges) for row in page.rows] == [("6 probes of 2 trials", "no judge yet")]
+    assert [(row.what, row.judges) for row in page.rows] == [
+        ("6 probes of 2 trials", "no judge yet")
+    ]
 
 
 def test_named_trials_are_taken_by_id_or_address(client: Client, cast: Cast) -> None:
@@ -187,16 +186,16 @@ def test_the_bundle_is_fetched_from_the_page(client: Client, cast: Cast) -> None
 
     assert answer["Content-Type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in b"".join(answer.streaming_content).splitlines()]
-    names = [str(name) for name in Probe.objects.order_by("position").values_list("uuid", flat=True)]
+    names = [
+        str(name) for name in Probe.objects.order_by("position").values_list("uuid", flat=True)
+    ]
     assert [line["external_id"] for line in lines] == names
 
 
 def test_hostile_text_stays_text(client: Client, cast: Cast) -> None:
     said = [verdict(criterion=HOSTILE)]
     calls = [(HOSTILE, {HOSTILE: "A-1"})]
-    ingest(
-        cast.system, [record(HOSTILE, 1, verdicts=said, calls=calls, result=HOSTILE * 2_000)]
-    )
+    ingest(cast.system, [record(HOSTILE, 1, verdicts=said, calls=calls, result=HOSTILE * 2_000)])
     batch = batch_of(cast, criterion=HOSTILE)
     line = judged(
         probe_of(batch, ProbeKind.INJECTION_FAIL), HOSTILE, criterion=HOSTILE, judge=HOSTILE
