@@ -15,6 +15,7 @@ from reviews.core.disposition import (
     RequirementSource,
     StandingResult,
 )
+from reviews.selectors.adjudicating import dispute_on
 from reviews.selectors.marks import HeldMark
 from reviews.selectors.rulings import HeldRuling
 from reviews.selectors.standings import StandingDetail, TrialStandings
@@ -195,7 +196,8 @@ class _Rows:
             n_more_fields=found.n_differences - len(fields) if found else 0,
             voters=tuple(verdict_words(card) for card in detail.voters if card is not check),
             marks=tuple(_mark_words(mark) for mark in detail.marks),
-            is_folded=standing.result is StandingResult.PASS or not requirement.mandatory,
+            is_folded=not detail.rulings
+            and (standing.result is StandingResult.PASS or not requirement.mandatory),
             question=self.questions.get(name, ""),
             verdict_url=address(self.at.verdict_form(self.trial), {"criterion": name})
             if self.may_review
@@ -386,6 +388,8 @@ def _act(
             name = next(
                 (each.criterion for each in found.details if each.standing.action is action), None
             )
+            if action is NextAction.ADJUDICATE and (dispute := dispute_on(trial.pk, name or "")):
+                return pages.Link("Decide the dispute", at.dispute(dispute))
             return pages.Link(
                 "Give a verdict", address(at.verdict_form(trial.uuid), {"criterion": name})
             )
