@@ -264,9 +264,11 @@ def _nearest(
 ) -> tuple[str, dict[str, Any]]:
     """A query for the `n` disputes next to a place, or for the first ones.
 
-    Those that decide and those that do not are looked up apart, each along the index.
+    Those that decide and those that do not are looked up apart, and so is each state where all
+    are asked for: each along the index.
     """
     where, values = _where(chosen)
+    states = [""] if chosen.state else [f"d.state = '{state.value}'" for state in DisputeState]
     sign, order = ("<", "DESC") if backward else (">", "ASC")
     parts = []
     for decides in (True, False):
@@ -275,11 +277,12 @@ def _nearest(
             more.append(f"(d.class_rank, d.opened_at, d.id) {sign} (%(rank)s, %(at)s, %(place)s)")
         elif place is not None and decides != backward:
             continue  # deciding ones stand before all others
-        parts.append(
+        parts += [
             f"(SELECT d.* FROM reviews_dispute d {_joins(chosen)}"  # noqa: S608
-            f" WHERE {' AND '.join([*where, *more])} ORDER BY d.class_rank {order},"
-            f" d.opened_at {order}, d.id {order} LIMIT %(n)s)"
-        )
+            f" WHERE {' AND '.join(filter(None, [*where, state, *more]))}"
+            f" ORDER BY d.class_rank {order}, d.opened_at {order}, d.id {order} LIMIT %(n)s)"
+            for state in states
+        ]
     if place is not None:
         values |= {"rank": place.class_rank, "at": place.opened_at, "place": place.pk}
     return " UNION ALL ".join(parts), values
@@ -373,36 +376,45 @@ _STANCES = {
     " WHEN 'b' THEN {people} <> '' ELSE strpos({people}, 'p') > 0 END",
     Stance.BOTH: "{letter} = 'b'",
 }
+
+
+def _n_where(condition: str) -> str:
+    """How many disputes of the patterns `w` are like that."""
+    return f"coalesce(sum(w.n) FILTER (WHERE {condition}), 0)"
+
+
 _STANCE_COUNTS = ", ".join(
-    "count(*) FILTER (WHERE "
-    + condition.format(letter="j.letter", letters="w.letters", code="w.code", people="w.people")
-    + f") AS n_{stance.value}"
+    _n_where(
+        condition.format(letter="j.letter", letters="w.letters", code="w.code", people="w.people")
+    )
+    + f" AS n_{stance.value}"
     for stance, condition in _STANCES.items()
 )
 _JUDGES_AGREE = (
     f"'{DisputeKind.CODE_JUDGE}' = ANY({{kinds}}) AND"
     f" NOT {{kinds}} && ARRAY['{DisputeKind.JUDGE_JUDGE}', '{DisputeKind.FLIP}']::varchar[]"
 )
-_KIND_COUNTS = ", ".join(
-    f"count(*) FILTER (WHERE '{kind.value}' = ANY(w.kinds))" for kind in DisputeKind
-)
+_KIND_COUNTS = ", ".join(_n_where(f"'{kind.value}' = ANY(w.kinds)") for kind in DisputeKind)
+# Disputes are first folded into patterns that are alike in all that is counted, which are few.
 _GROUPS = f"""
 WITH w AS MATERIALIZED (
     SELECT d.criterion, d.rubric_version, d.criterion_class, d.class_rank, d.decides, d.kinds,
-           d.opened_at, d.judges, d.says->>'why' AS why, d.says->>'judges' AS letters,
-           d.says->>'code' AS code, d.says->>'people' AS people
+           d.judges, d.says->>'why' AS why, d.says->>'judges' AS letters,
+           d.says->>'code' AS code, d.says->>'people' AS people,
+           count(*)::int AS n, min(d.opened_at) AS opened_at
     FROM reviews_dispute d {{joins}} WHERE {{where}}
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 ), causes AS (
     SELECT criterion, rubric_version, criterion_class, min(class_rank) AS class_rank,
-           count(*) AS n, count(*) FILTER (WHERE decides) AS n_deciding,
+           sum(w.n) AS n, {_n_where("decides")} AS n_deciding,
            array_remove(array_agg(DISTINCT why), '') AS whys, ARRAY[{_KIND_COUNTS}] AS between,
-           count(*) FILTER (WHERE {_JUDGES_AGREE.format(kinds="kinds")}) AS n_agreeing,
+           {_n_where(_JUDGES_AGREE.format(kinds="kinds"))} AS n_agreeing,
            min(opened_at) AS opened_at, count(*) OVER () AS n_causes
     FROM w GROUP BY 1, 2, 3
-    ORDER BY (count(*) FILTER (WHERE decides)) > 0 DESC, 4, n DESC, 1, 2 LIMIT %(most_causes)s
+    ORDER BY bool_or(decides) DESC, 4, 5 DESC, 1, 2 LIMIT %(most_causes)s
 ), groups AS (
     SELECT w.criterion, w.rubric_version, w.criterion_class, coalesce(j.judge, '') AS judge,
-           count(*) AS n, count(*) FILTER (WHERE w.decides) AS n_deciding,
+           sum(w.n) AS n, {_n_where("w.decides")} AS n_deciding,
            {_STANCE_COUNTS}, min(w.opened_at) AS opened_at
     FROM w LEFT JOIN LATERAL unnest(w.judges, string_to_array(w.letters, NULL))
         AS j(judge, letter) ON true
