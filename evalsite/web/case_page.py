@@ -24,6 +24,7 @@ from reviews.permissions.cases import (
 )
 from reviews.permissions.marks import NOT_A_REVIEWER as NOT_A_MARKER
 from reviews.permissions.verdicts import verdict_refusal
+from reviews.selectors.adjudicating import dispute_on
 from reviews.selectors.blinding import HIDDEN, hidden_criteria
 from reviews.selectors.case_history import HistoryEvent, case_history
 from reviews.selectors.cases import ListedCase, Worker, neighbours_of
@@ -358,7 +359,11 @@ def _acts(
         case NextAction.GRADE:
             return [grade]
         case NextAction.ADJUDICATE:
-            return [verdicts]
+            dispute = dispute_on(case.trial_pk, criterion)
+            if dispute is None:
+                return [verdicts]
+            words = "Decide the dispute" if is_reviewer else "Open the dispute"
+            return [CaseAct(words, at.dispute(dispute), is_primary=is_reviewer), verdicts]
         case NextAction.CALIBRATE_JUDGE:
             return [grade, verdicts]
         case NextAction.RERUN_JUDGE:

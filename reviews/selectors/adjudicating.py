@@ -17,7 +17,7 @@ from reviews.core.disposition import (
     requirements_without_contract,
 )
 from reviews.core.requirements import EVIDENCE_KEY, requirements_of
-from reviews.models import CalibrationItem, Verdict
+from reviews.models import CalibrationItem, Dispute, Verdict
 from reviews.selectors.blinding import open_items
 from reviews.selectors.standings import TrialStandings
 from reviews.selectors.votes import adjudications_on, given_verdicts
@@ -163,3 +163,9 @@ def awaited_label(trial_pk: int, criterion: str) -> CalibrationItem | None:
     """The item of an open set whose blind labels are still awaited. One query."""
     items = open_items().select_related("set")
     return items.filter(trial=trial_pk, set__criterion__name=criterion).order_by("pk").first()
+
+
+def dispute_on(trial_pk: int, criterion: str) -> uuid.UUID | None:
+    """The address of the dispute on a criterion of a trial. One query; None without one."""
+    found = Dispute.objects.filter(trial=trial_pk, criterion=criterion)
+    return found.values_list("uuid", flat=True).first()

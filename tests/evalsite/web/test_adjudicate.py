@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from evalsite.after_review import decided_again
 from evalsite.web.adjudicate import CHOOSE, LAST_ONE, TOO_LATE
 from evalsite.web.dispute_words import DECIDES
 from reviews.core.disposition import AdjudicationRuling
@@ -15,6 +16,7 @@ from reviews.models import (
     Adjudication,
     CalibrationItem,
     CalibrationSet,
+    Case,
     CheckMark,
     Criterion,
     Dispute,
@@ -34,11 +36,12 @@ from reviews.services.adjudications import MORE_EVIDENCE, NO_REASON, adjudicate
 from reviews.services.person_verdicts import give_verdict
 from reviews.services.review_drafts import HELD
 from tests.support.adjudications import CONTRACT, SIDES, disputed_trial, seen_of
-from tests.support.cast import Cast
+from tests.support.cast import Cast, person
 from tests.support.evidence import verdict
 from tests.support.visits import n_queries, root, visit
 from traces.core.records import VerdictValue
-from traces.models import EvidenceAddition, Member, Trial, User
+from traces.models import EvidenceAddition, Member, Role, Trial, User
+from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
 
@@ -584,3 +587,32 @@ def test_a_long_transcript_is_shown_page_by_page_around_what_is_cited(
     later = visit(client, cast.reviewer, page.next_cited_url.partition("#")[0])
     assert any(step.number in (800, 801) and step.cited_by for step in later.steps)
     assert later.next_cited_url == ""
+
+
+def test_case_and_trial_lead_to_the_dispute(client: Client, cast: Cast) -> None:
+    # Two people who disagree: graders that count.
+    trial = disputed_trial(cast)
+    vote(trial, cast.second_reviewer)
+    third = person("third_reviewer")
+    set_member(cast.system, third, Role.REVIEWER)
+    give_verdict(
+        trial,
+        criterion="truthful",
+        value=VerdictValue.PASS,
+        reason="Step 4.",
+        steps=[],
+        by=third,
+        now=timezone.now(),
+    )
+    decided_again([trial.pk], cast.system, now=timezone.now())
+    case = Case.objects.get(trial=trial)
+
+    page = visit(client, cast.reviewer, f"{root(cast.system)}cases/{case.uuid}/")
+    assert [(act.label, act.href) for act in page.steps[0].acts][0] == (
+        "Decide the dispute",
+        path_of(cast, trial),
+    )
+    page = visit(client, cast.viewer, f"{root(cast.system)}cases/{case.uuid}/")
+    assert page.steps[0].acts[0].label == "Open the dispute"
+    page = visit(client, cast.reviewer, f"{root(cast.system)}trials/{trial.uuid}/")
+    assert page.standings.acts[0].label == "Decide the dispute"

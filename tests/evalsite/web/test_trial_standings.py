@@ -324,7 +324,7 @@ def test_a_person_against_code_waits_to_be_adjudicated(client: Client, cast: Cas
         "Adjudicate looked-up. Code says pass and another grader that counts says fail.",
     )
     assert (row.word, row.voters, row.is_folded) == ("open", ("reviewer says fail",), False)
-    assert [act.label for act in page.standings.acts] == ["Give a verdict", "Case"]
+    assert [act.label for act in page.standings.acts] == ["Decide the dispute", "Case"]
 
 
 def test_a_held_out_failure_can_be_noted_and_tasks_made_of_it_are_linked(
