@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -132,6 +133,13 @@ class NewSetForm(forms.Form):
         return [self[_wanted_name(each)] for each in Stratum]
 
 
+_ENVIRONMENTS: Final = {
+    "": "tests and production",
+    "test": "tests only",
+    "production": "production only",
+}
+
+
 def _wanted_name(stratum: Stratum) -> str:
     return f"wanted_{stratum.name.lower()}"
 
@@ -145,6 +153,7 @@ class _Choice:
     asked: str
     release: Release | None
     family: str
+    environment: str  # test | production; "" takes both
 
 
 def set_form_page(request: SystemRequest) -> HttpResponse:
@@ -195,6 +204,7 @@ def _wish(form: NewSetForm, choice: _Choice) -> SetWish:
         trials=given["trials"],
         release=choice.release,
         family=choice.family,
+        environment=choice.environment,
     )
 
 
@@ -207,12 +217,14 @@ def _choice(request: SystemRequest) -> _Choice:
     found = next((each for each in criteria if each.key == key), None)
     if not key and criteria:
         found = criteria[0]
+    environment = asked.get("environment", "")
     return _Choice(
         criteria,
         found,
         key,
         _release(system, asked.get("release", "")),
         clean_text(asked.get("family", ""))[:200],
+        environment if environment in _ENVIRONMENTS else "",
     )
 
 
@@ -240,6 +252,10 @@ def _page(request: SystemRequest, choice: _Choice, sent: NewSetForm | None) -> H
         ),
         releases=_releases(access.system, choice.release),
         families=_families(access.system, choice.family),
+        environments=tuple(
+            Option(value, words, value == choice.environment)
+            for value, words in _ENVIRONMENTS.items()
+        ),
         look_url=at.new_calibration_set,
         question=choice.criterion.question if choice.criterion else "",
         strata=tuple(
@@ -266,7 +282,13 @@ def _qualifying(system: System, choice: _Choice) -> Qualifying:
         return Qualifying((), frozenset())
     release = choice.release.pk if choice.release else None
     return qualifying_trials(
-        CandidateFilter(system, choice.criterion, release_pk=release, family=choice.family)
+        CandidateFilter(
+            system,
+            choice.criterion,
+            release_pk=release,
+            family=choice.family,
+            environment=choice.environment,
+        )
     )
 
 
@@ -377,6 +399,7 @@ def _hidden(choice: _Choice) -> tuple[pages.Hidden, ...]:
         pages.Hidden("criterion", choice.criterion.key if choice.criterion else ""),
         pages.Hidden("release", str(choice.release.uuid) if choice.release else ""),
         pages.Hidden("family", choice.family),
+        pages.Hidden("environment", choice.environment),
     )
 
 

@@ -250,6 +250,7 @@ def test_a_stratified_set_and_one_by_hand_are_made(client: Client, cast: Cast) -
         ({"sampling": ""}, "Say how trials are chosen."),
         ({"criterion": ":tone"}, "Choose what is to be labelled; it may have changed since."),
         ({"family": "none"}, "No trial qualifies"),
+        ({"environment": "production"}, "No trial qualifies"),
         ({"name": "\u200b"}, "A set has a name."),
         ({"reason": ""}, "This field is required."),
     ],

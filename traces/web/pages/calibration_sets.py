@@ -92,6 +92,7 @@ class SetFormPage:
     criteria: tuple[Option, ...]
     releases: tuple[Option, ...]
     families: tuple[Option, ...]
+    environments: tuple[Option, ...]  # tests, production or both
     look_url: str  # takes the choices above, and shows what qualifies
     question: str
     strata: tuple[StratumLine, ...]
