@@ -2,7 +2,8 @@
 
 Trials that lack gradings under the checks of this version of the product get them first: after a
 change of the checks a rebuild grades every trial of a task with a contract again. Cases are no
-projection alone, as people work on them: they are kept, and follow the dispositions.
+projection alone, as people work on them: they are kept, and follow the dispositions. Disputes are
+worked out anew and keep their addresses.
 """
 
 from __future__ import annotations
