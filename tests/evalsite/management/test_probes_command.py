@@ -83,8 +83,12 @@ def test_criteria_of_one_name_are_told_apart_by_digest(cast: Cast) -> None:
         contract_in_effect(cast.system, rubric.format(task, version), by=cast.engineer)
     with pytest.raises(CommandError, match=r"Several criteria are called .*--digest: [0-9a-f]{32}"):
         make("--criterion", "truthful")
-    with pytest.raises(CommandError, match="No trial passes"):
-        make("--criterion", "truthful", "--rubric-version", "2")
+    make("--criterion", "truthful", "--rubric-version", "2")
+    batch = ProbeBatch.objects.get()
+    assert (batch.rubric_version, batch.question) == ("2", "Is it?")
+    assert batch.criterion_digest is not None
+    make("--criterion", "truthful", "--digest", batch.criterion_digest.hex)
+    assert ProbeBatch.objects.get(number=2).criterion_digest == batch.criterion_digest
 
 
 def test_a_bundle_is_written_to_a_file_or_out(cast: Cast, trial: Trial, tmp_path: Path) -> None:
