@@ -57,6 +57,7 @@ _IDLE = {
     NoEffect.NOT_REQUIRED: "nothing requires it",
     NoEffect.BROKEN: "the harness broke",
     NoEffect.REPLACED: "a later attempt stands",
+    NoEffect.AGREED: "those that count agree",
 }
 _SENTENCES = {
     NoEffect.CODE_DECIDES: "It decides nothing: code decides this requirement, and a person can "
@@ -68,6 +69,8 @@ _SENTENCES = {
     NoEffect.BROKEN: "It decides nothing: the harness broke, and the trial is no evidence about "
     "the agent.",
     NoEffect.REPLACED: "It decides nothing: a later attempt stands for its slot.",
+    NoEffect.AGREED: "Nothing waits for it: the graders that count agree. An adjudication would "
+    "overrule them.",
 }
 DECIDES = "It decides something: an adjudication settles a requirement of the trial."
 NOT_COUNTING = "No two graders that count disagree: it changes no disposition."

@@ -19,6 +19,7 @@ from reviews.core.disposition import (
     Requirement,
     RequirementSource,
     Standing,
+    StandingResult,
     adjudication_in_force,
     applies_to,
     corrected_ids,
@@ -41,7 +42,7 @@ class DisputeKind(StrEnum):
 
 
 class NoEffect(StrEnum):
-    """Why an adjudication of a dispute would change no standing that decides something."""
+    """Why nothing that decides waits for an adjudication of a dispute."""
 
     CODE_DECIDES = "code_decides"  # rule 3 of docs/design.md section 6
     MARKED = "marked"  # rule 1: a mark, or a fixture at fault
@@ -49,6 +50,7 @@ class NoEffect(StrEnum):
     NOT_REQUIRED = "not_required"  # no mandatory requirement
     BROKEN = "broken"  # the harness broke: the trial is no evidence about the agent
     REPLACED = "replaced"  # a later attempt stands for the slot
+    AGREED = "agreed"  # all that count say the same: it stands, unless an adjudication overrules it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class FoundDispute:
 
     @property
     def decides(self) -> bool:
-        """Whether an adjudication would settle a mandatory requirement."""
+        """Whether a mandatory requirement waits for an adjudication, or was settled by one."""
         return self.no_effect is None
 
 
@@ -217,7 +219,8 @@ def _dispute(
         kinds=_kinds(sides),
         sides=sides,
         is_counting=are_disputed(s for s in sides if s.counts),
-        no_effect=_no_effect(requirement, given, trial),
+        no_effect=_no_effect(requirement, given, trial)
+        or _agreed(standing, is_held=held is not None),
         ruling=held.ruling if held else None,
     )
 
@@ -268,6 +271,12 @@ def _no_effect(
     as_pass = _if_adjudicated(AdjudicationRuling.PASS, requirement, given, trial)
     as_fail = _if_adjudicated(AdjudicationRuling.FAIL, requirement, given, trial)
     return None if as_pass.result is not as_fail.result else _BY_RULE[as_pass.rule]
+
+
+def _agreed(standing: Standing | None, *, is_held: bool) -> NoEffect | None:
+    """That nobody waits for a decision: the requirement is settled by those that count."""
+    is_open = standing is None or standing.result is StandingResult.OPEN
+    return None if is_open or is_held else NoEffect.AGREED
 
 
 def _if_adjudicated(

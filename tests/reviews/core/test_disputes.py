@@ -228,7 +228,7 @@ def test_a_grader_says_the_same_several_times_and_ends_in_errors() -> None:
     ("verdicts", "requirement", "facts", "no_effect", "is_counting"),
     [
         ([judge(PASS), person(FAIL)], RUBRIC, {}, None, True),
-        ([uncalibrated(judge(PASS)), person(FAIL)], RUBRIC, {}, None, False),
+        ([uncalibrated(judge(PASS)), person(FAIL)], RUBRIC, {}, NoEffect.AGREED, False),
         # Rule 4 comes before rule 6: it would be settled, though nobody that disagrees counts.
         ([uncalibrated(judge(PASS)), uncalibrated(judge(FAIL))], RUBRIC, {}, None, False),
         # Code passes and a grader that counts fails: rule 3 asks for an adjudication.
