@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.access import public
-from traces.models import Role, User
+from traces.models import User
 from traces.web import pages
 
 log = logging.getLogger("evalsite.accounts")
@@ -41,11 +41,17 @@ _PROXY_SIGNS = tuple(
 DEMO_ROLES = (
     pages.DemoRole("engineer", "Engineer", "uploads traces, writes contracts, compares paths"),
     pages.DemoRole(
-        "reviewer", "Reviewer", "gives verdicts, works cases, approves contracts and rules"
+        "reviewer", "Reviewer", "labels, decides disputes, works cases, approves contracts"
+    ),
+    pages.DemoRole(
+        "reviewer-2",
+        "Second reviewer",
+        "labels blind beside the first, decides what that one may not",
     ),
     pages.DemoRole("owner", "Owner", "answers for the system, approves contracts and rules"),
     pages.DemoRole("viewer", "Viewer", "reads, comments and flags"),
 )
+_DEMO_NAMES = frozenset(role.value for role in DEMO_ROLES)
 
 
 class SignInForm(AuthenticationForm):
@@ -116,7 +122,7 @@ def demo_sign_in(request: HttpRequest) -> HttpResponse:
     if not is_demo_allowed(request):
         raise Http404("There is no demo here.")
     word = request.POST.get("role", "")
-    person = demo_person(Role(word)) if word in set(Role) else None
+    person = demo_person(word) if word in _DEMO_NAMES else None
     if person is None:
         raise Http404("The demo has nobody of that role.")
     login(request, person, backend=_BACKEND)
@@ -147,7 +153,7 @@ def _is_loopback(text: str) -> bool:
         return False
 
 
-def demo_person(role: Role) -> User | None:
-    """The person of the demo for a role: named like it, and without a password of their own."""
-    person = User.objects.filter(username=role.value, is_active=True).first()
+def demo_person(name: str) -> User | None:
+    """The person of the demo of that name, if they have no password of their own."""
+    person = User.objects.filter(username=name, is_active=True).first()
     return None if person is None or person.has_usable_password() else person

@@ -17,8 +17,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.pipeline import process_upload
-from evalsite.refund_desk import TASKS, TOOL_KINDS, DeclaredRun, MadeUpRelease, MadeUpTask, releases
+from evalsite.refund_desk import (
+    TASKS,
+    TOOL_KINDS,
+    DeclaredRun,
+    MadeUpRelease,
+    MadeUpTask,
+    production_lines,
+    releases,
+)
 from evalsite.sample_contracts import load_contracts
+from evalsite.sample_reviews import Reviewers, load_reviews
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore, RuleSet
 from traces.core.trajectory import ToolKind
@@ -29,6 +38,7 @@ from traces.services.work import declare_run, release_named, tasks_named
 
 FOLDER: Final = Path(__file__).resolve().parent / "sample"
 DEMO_ROLES: Final = (Role.ENGINEER, Role.REVIEWER, Role.OWNER, Role.VIEWER)
+FURTHER_REVIEWERS: Final = ("reviewer-2", "reviewer-3")
 
 AIRLINE_RULES: Final = RuleSet(
     rules=(
@@ -117,6 +127,7 @@ class _Sample:
     has_contracts: bool = False
 
 
+_PRODUCTION: Final = _Part("desk-1.0", "refund_desk/production-november.jsonl", production_lines)
 _KINDS_AND_WORDING: Final = (
     "Kinds of the airline's tools, and where the wording of an argument is free."
 )
@@ -161,7 +172,8 @@ SAMPLES: Final = (
         name="Refund desk (made up)",
         description=(
             "Made up: a service desk for refunds, subscriptions, bookings and account data. Two "
-            "releases, 13 tasks in four families, five trials each; no agent ran."
+            "releases, 13 tasks in four families, five trials each, and 60 transcripts from "
+            "production; no agent ran."
         ),
         source_note=(
             "Made up by a program of this project (evalsite/refund_desk) with a fixed seed: people, "
@@ -170,7 +182,7 @@ SAMPLES: Final = (
         ),
         rules=MADE_UP_RULES,
         reason="Kinds of the desk's tools.",
-        parts=tuple(_generated(release) for release in _MADE_UP),
+        parts=(*(_generated(release) for release in _MADE_UP), _PRODUCTION),
         tasks=TASKS,
         runs=tuple((release.name, run) for release in _MADE_UP for run in release.runs),
         has_contracts=True,
@@ -213,20 +225,29 @@ def load_sample(progress: Callable[[str], None]) -> None:
                 reviewer=people[Role.REVIEWER],
                 progress=progress,
             )
+            second, third = _further_reviewers()
+            reviewers = Reviewers(people[Role.REVIEWER], second, third, people[Role.ENGINEER])
+            load_reviews(system, reviewers, progress)
 
 
 def _people() -> dict[Role, User]:
     """The people of the demo, named like their roles. None of them has a password."""
-    people: dict[Role, User] = {}
-    for role in DEMO_ROLES:
-        person, is_new = User.objects.get_or_create(
-            username=role.value, defaults={"first_name": "Demo", "last_name": role.value}
-        )
-        if is_new:
-            person.set_unusable_password()
-            person.save(update_fields=["password"])
-        people[role] = person
-    return people
+    return {role: _person(role.value, role.value) for role in DEMO_ROLES}
+
+
+def _further_reviewers() -> tuple[User, ...]:
+    """More reviewers of the demo: two label each item, and nobody decides on their own verdict."""
+    return tuple(_person(name, name.replace("-", " ")) for name in FURTHER_REVIEWERS)
+
+
+def _person(username: str, last_name: str) -> User:
+    person, is_new = User.objects.get_or_create(
+        username=username, defaults={"first_name": "Demo", "last_name": last_name}
+    )
+    if is_new:
+        person.set_unusable_password()
+        person.save(update_fields=["password"])
+    return person
 
 
 @transaction.atomic
@@ -237,6 +258,8 @@ def _system(sample: _Sample, people: dict[Role, User]) -> System:
     system = create_system(sample.name, slug=sample.slug, by=people[Role.OWNER])
     for role, person in people.items():
         set_member(system, person, role)
+    for person in _further_reviewers():
+        set_member(system, person, Role.REVIEWER)
     system.description, system.source_note = sample.description, sample.source_note
     system.shown_rules = RulesVersion.objects.create(
         system=system,

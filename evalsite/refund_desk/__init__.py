@@ -12,19 +12,29 @@ gradings come out without a contract is said in `subscriptions`.
 from evalsite.refund_desk.contract_texts import contract_texts, drafted_texts, earlier_texts
 from evalsite.refund_desk.desk import TOOL_KINDS
 from evalsite.refund_desk.people import PersonSaid, people_said
+from evalsite.refund_desk.production import (
+    BlindSaid,
+    blind_labels,
+    probe_words,
+    production_lines,
+)
 from evalsite.refund_desk.records import TASKS, DeclaredRun, MadeUpRelease, releases
 from evalsite.refund_desk.story import Task as MadeUpTask
 
 __all__ = [
     "TASKS",
     "TOOL_KINDS",
+    "BlindSaid",
     "DeclaredRun",
     "MadeUpRelease",
     "MadeUpTask",
     "PersonSaid",
+    "blind_labels",
     "contract_texts",
     "drafted_texts",
     "earlier_texts",
     "people_said",
+    "probe_words",
+    "production_lines",
     "releases",
 ]

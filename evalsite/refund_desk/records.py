@@ -72,7 +72,7 @@ def _release(name: str) -> MadeUpRelease:
             for number, first in enumerate(run.trials, 1):
                 attempt, trial = 1, first
                 while True:
-                    record = _record(task, name, run.name, number, attempt, trial, at)
+                    record = record_of(task, name, run.name, number, attempt, trial, at)
                     lines.append(json.dumps(record, separators=(",", ":")).encode() + b"\n")
                     at += timedelta(minutes=3)
                     if trial.again is None:
@@ -90,9 +90,10 @@ def _declared(counts: dict[str, dict[str, int]]) -> tuple[DeclaredRun, ...]:
     )
 
 
-def _record(
+def record_of(
     task: Task, release: str, run: str, number: int, attempt: int, trial: Trial, at: datetime
 ) -> Row:
+    """The native record of one attempt at a task."""
     version = _VERSIONS[release]
     facts = {**task.facts, **trial.facts}
     session = Session(

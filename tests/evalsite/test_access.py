@@ -13,7 +13,24 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from reviews.models import AcceptedPath, Case, CheckMark, Flag, FlagCode, Regrade
+from reviews.models import (
+    AcceptedPath,
+    Adjudication,
+    CalibrationSet,
+    Case,
+    CheckMark,
+    Criterion,
+    Dispute,
+    Flag,
+    FlagCode,
+    Grader,
+    GraderVersion,
+    JudgeRun,
+    ProbeBatch,
+    Regrade,
+    Rubric,
+    RubricRequest,
+)
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record
 from traces.core.paths import PathLevel
@@ -52,7 +69,8 @@ PUBLIC = {
     "contract-schema",
 }
 RULE = re.compile(
-    r"public|signed-in|system:(read|flag|contribute|approve|recompute|work|review|own)"
+    r"public|signed-in|system:(read|flag|contribute|approve|recompute|work|review|own"
+    r"|write_rubric|ask_judges)"
     r"|api-key:(ingest|read)"
 )
 
@@ -76,18 +94,27 @@ FOR_REVIEWERS = sorted(n for n, p in ROUTES.items() if rule_of(p) == "system:rev
 FOR_WORKERS = sorted(
     n for n, p in ROUTES.items() if rule_of(p) in ("system:recompute", "system:work")
 )
+FOR_WRITERS = sorted(
+    n for n, p in ROUTES.items() if rule_of(p) in ("system:write_rubric", "system:ask_judges")
+)
 SIGNED_IN = sorted(name for name, p in ROUTES.items() if rule_of(p) == "signed-in")
 POST_ONLY = {
     *("rules-propose", "rules-decide", "rules-withdraw", "rules-work", "rules-suggest"),
     *("contract-propose", "contract-decide", "contract-withdraw", "regrade-new", "regrade-work"),
     *("case-assign", "cases-assign", "case-due", "case-comment", "case-set-aside"),
     *("case-take-up", "case-rerun", "mark-withdraw", "change-split", "note-exposure"),
+    *("dispute-decide", "dispute-draft", "dispute-undo", "dispute-skip"),
+    *("calibration-set-vouch", "calibration-item-withdraw", "calibration-set-close"),
+    *("label-draft", "label-undo", "label-skip", "label-extend", "label-reveal"),
+    *("judge-read", "probe-new", "judge-run-new", "judge-run-work"),
+    *("rubric-new", "rubric-version", "rubric-request-close", "vouch-for"),
 }
 IDENTITIES = (
     *("task", "trial", "run", "release", "upload", "path", "flag", "preview"),
-    *("version", "case", "mark"),
+    *("version", "case", "mark", "dispute"),
 )
-OBJECTS = {*IDENTITIES, "line", "step", "number"}
+NUMBERS = ("number", "judge", "criterion", "rubric", "asked")
+OBJECTS = {*IDENTITIES, *NUMBERS, "line", "step"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +200,76 @@ def world_of(system: System, by: User) -> World:
                 raised_at=now,
             ).uuid,
             "preview": preview.uuid,
+            **review_of(trial, by, number=proposal.number),
         }
     )
+
+
+def review_of(trial: Trial, by: User, *, number: int) -> dict[str, object]:
+    """A dispute on a trial, and what else reviewers and judges work with, under one number."""
+    system, now = trial.system, timezone.now()
+    criterion, _ = Criterion.objects.get_or_create(system=system, name="truthful")
+    grader = Grader.objects.create(system=system, kind="model", name="judge")
+    version = GraderVersion.objects.create(grader=grader, version="1")
+    dispute = Dispute.objects.create(
+        system=system,
+        trial=trial,
+        task=trial.task,
+        release=trial.release,
+        criterion="truthful",
+        criterion_class="semantic",
+        class_rank=2,
+        kinds=["judge_judge"],
+        judges=[],
+        says=[],
+        is_counting=False,
+        decides=False,
+        stands=True,
+        state="open",
+        opened_at=now,
+    )
+    adjudication = Adjudication.objects.create(
+        system=system,
+        trial=trial,
+        criterion=criterion,
+        ruling="rubric_unclear",
+        reason="x",
+        cited_steps=[],
+        seen=[],
+        evidence_order=0,
+        evidence_digest=trial.digest,
+        is_by_party=False,
+        by=by,
+        decided_at=now,
+    )
+    asked = RubricRequest.objects.create(
+        system=system,
+        criterion="truthful",
+        adjudication=adjudication,
+        reason="x",
+        by=by,
+        opened_at=now,
+    )
+    common = {"system": system, "number": number, "criterion": criterion, "by": by, "reason": "x"}
+    CalibrationSet.objects.create(
+        name="first", sampling="chosen", is_imported=False, created_at=now, **common
+    )
+    ProbeBatch.objects.create(may_fall=False, seed=1, made_at=now, **common)
+    JudgeRun.objects.create(
+        grader_version=version,
+        model="m",
+        endpoint="judge.example",
+        asked_at=now,
+        touched_at=now,
+        **common,
+    )
+    return {
+        "dispute": dispute.uuid,
+        "judge": version.pk,
+        "criterion": criterion.pk,
+        "rubric": Rubric.objects.create(system=system, name="truthful").pk,
+        "asked": asked.pk,
+    }
 
 
 def rules_preview(system: System, version: RulesVersion, by: User) -> RulesPreview:
@@ -289,7 +384,7 @@ def test_another_systems_things_are_absent_under_ones_own_address(
     person = cast.reviewer if is_reviewers else cast.engineer
     client.force_login(person)
     foreign = ask(client, name, elsewhere.path(name, slug=cast.system.slug))
-    nothing = {key: uuid.uuid4() for key in IDENTITIES} | {"number": 999_999}
+    nothing = {key: uuid.uuid4() for key in IDENTITIES} | dict.fromkeys(NUMBERS, 999_999_999)
     absent = ask(client, name, world.path(name, **nothing))
 
     assert (foreign.status_code, absent.status_code) == (404, 404)
@@ -340,6 +435,18 @@ def test_only_a_reviewer_gives_verdicts_and_marks_checks(
 
     assert answer.status_code == 403
     assert "Only a reviewer of this system" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", FOR_WRITERS)
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OWNER])
+def test_only_engineers_and_reviewers_write_rubrics_and_ask_judges(
+    name: str, role: Role, client: Client, cast: Cast, world: World
+) -> None:
+    client.force_login(cast.members()[role])
+    answer = ask(client, name, world.path(name))
+
+    assert answer.status_code == 403
+    assert "Only an engineer or a reviewer of this system" in answer.content.decode()
 
 
 @pytest.mark.parametrize("name", FOR_WORKERS)
