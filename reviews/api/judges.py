@@ -141,6 +141,7 @@ class JudgeList(ApiView):
     """The judge versions of a system: what each said of each criterion, and whether it votes."""
 
     @extend_schema(
+        operation_id="v1_judges_list",
         parameters=[
             _SYSTEM,
             OpenApiParameter("criterion", description="All of them by default."),

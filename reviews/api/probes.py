@@ -92,6 +92,7 @@ class ProbeList(ApiView):
     """The batches of probes, the newest first."""
 
     @extend_schema(
+        operation_id="v1_probes_list",
         parameters=[
             _SYSTEM,
             OpenApiParameter("before", int, description="Only batches of smaller numbers."),

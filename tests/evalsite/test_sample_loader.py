@@ -100,7 +100,7 @@ def test_a_killed_load_is_finished_by_the_next(monkeypatch: pytest.MonkeyPatch) 
     load_sample(said.append)
 
     assert len(said) == 15
-    assert Trial.objects.count() == 514
+    assert Trial.objects.count() == 574
     assert set(UploadJob.objects.values_list("state", flat=True)) == {"done"}
 
 
