@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -27,6 +26,7 @@ from tests.browser.evidence import (
     SAMPLE,
     WORKED,
 )
+from tests.browser.standard import WIDTHS, faults, is_too_wide, set_theme
 from traces.core.paths import PathLevel
 from traces.core.rule_changes import RuleChange
 from traces.core.rules import ArgumentRule, Ignore
@@ -332,15 +332,6 @@ PAGES: dict[str, Address] = {
 }
 NOBODY = {"sign-in": lambda: reverse("sign-in")}
 
-# What axe calls a best practice is a matter of taste, the rest is WCAG 2.2 A and AA.
-AXE = {
-    "runOnly": {
-        "type": "tag",
-        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    },
-    "resultTypes": ["violations"],
-}
-
 
 def names_of(patterns: Any = None) -> Iterator[str]:
     """The name of every route."""
@@ -358,33 +349,6 @@ def test_every_route_is_looked_at_or_has_no_page() -> None:
     assert not looked_at & NO_PAGE
 
 
-def faults(page: Page) -> list[str]:
-    """What axe finds, in words."""
-    found = Axe().run(page, options=AXE).response["violations"]
-    return [
-        f"{fault['id']}: {node['target']} {node['failureSummary']}"
-        for fault in found
-        for node in fault["nodes"]
-    ]
-
-
-def set_theme(page: Page, theme: str) -> None:
-    page.evaluate(
-        """async (theme) => {
-          document.documentElement.dataset.theme = theme;
-          await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
-        }""",
-        theme,
-    )
-
-
-def is_too_wide(page: Page) -> bool:
-    wide: bool = page.evaluate(
-        "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    )
-    return wide
-
-
 @pytest.mark.parametrize("name", [*PAGES, *NOBODY])
 def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) -> None:
     is_public = name in NOBODY
@@ -393,7 +357,7 @@ def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) 
     assert page.locator("h1").count() == 1
     assert page.title().endswith("evalsite")
     walk_by_keyboard(page)
-    for width in (1440, 390):
+    for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert not is_too_wide(page), f"sideways overflow at {width}"
         for theme in ("light", "dark"):
