@@ -10,10 +10,10 @@ from evalsite.common.formatting import counted
 from evalsite.web.dispute_words import RULING_STATES, RULINGS, VALUE_STATES
 from evalsite.web.trial_standings import StepLinks
 from evalsite.web.trial_verdicts import VerdictRowMaker
-from reviews.core.disposition import Requirement, corrected_ids, is_about
+from reviews.core.disposition import Requirement, corrected_ids
 from reviews.core.disputes import speaks_on
-from reviews.models import RubricVersion
-from reviews.selectors.rulings import HeldRuling
+from reviews.selectors.rubrics import rubric_text_of
+from reviews.selectors.rulings import HeldRuling, rulings_about
 from reviews.selectors.standings import TrialStandings
 from reviews.selectors.verdict_cards import VerdictCard
 from traces.core.contracts.model import Contract
@@ -71,18 +71,20 @@ def asked_card(
 ) -> AskedCard:
     """What the criterion asks, with the rest of the contract around it."""
     version = found.contract
-    kept = RubricVersion.objects.filter(
-        rubric__system=system_pk, rubric__name=criterion, version=rubric_version
-    ).first()
+    kept = rubric_text_of(system_pk, criterion, rubric_version)
     contract = version.contract if version else None
-    asked = _question(contract, criterion) or (kept.text if kept else "")
-    named = f"version {rubric_version}" if rubric_version else ""
+    asked, guide = _question(contract, criterion), kept.text if kept else ""
+    if not asked:
+        asked, guide = guide, ""
+    version_named = rubric_version or (kept.version if kept else "")
+    named = f"version {version_named}" if version_named else ""
     return AskedCard(
         contract=pages.Link(f"version {version.number}", at.contract_version(version.identity))
         if version
         else None,
         question=text_block(asked, most=LONGEST_QUESTION, long_from=LONG_TEXT) if asked else None,
-        rubric=pages.Link(named, at.rubric(kept.rubric_id) if kept else "") if named else None,
+        guide=text_block(guide, most=LONGEST_QUESTION, long_from=LONG_TEXT) if guide else None,
+        rubric=pages.Link(named, at.rubric(kept.rubric_pk) if kept else "") if named else None,
         parts=tuple(_parts(contract, criterion)) if contract else (),
     )
 
@@ -242,12 +244,16 @@ def ruling_rows(
     rulings: Iterable[HeldRuling], requirement: Requirement, links: DisputeLinks
 ) -> tuple[HeldRulingRow, ...]:
     """The decisions on the criterion in the order they came."""
-    return tuple(_ruling(each, requirement, links) for each in rulings)
+    listed = tuple(rulings)
+    about = {each.uuid: each for each in rulings_about(listed, requirement)}
+    return tuple(
+        _ruling(about.get(each.uuid, each), links, is_elsewhere=each.uuid not in about)
+        for each in listed
+    )
 
 
-def _ruling(held: HeldRuling, requirement: Requirement, links: DisputeLinks) -> HeldRulingRow:
+def _ruling(held: HeldRuling, links: DisputeLinks, *, is_elsewhere: bool) -> HeldRulingRow:
     given = held.given
-    is_elsewhere = not is_about(given, requirement)
     notes = [
         *(["decided by a party"] if given.is_by_party else []),
         *(["the third blind label"] if held.is_label else []),

@@ -41,6 +41,7 @@ from reviews.models import (
 from reviews.selectors.blinding import is_hidden
 from reviews.selectors.label_queue import item_of, label_progress, queue_of
 from reviews.selectors.review_drafts import draft_on, held_drafts, refused_drafts
+from reviews.selectors.rubrics import rubric_text_of
 from reviews.services.labels import submit_label
 from reviews.services.person_verdicts import LONGEST_REASON, basis_words
 from reviews.services.review_drafts import (
@@ -488,6 +489,7 @@ def _label_item(
         trial_url=at.trial(trial.uuid),
     )
     version = contracts_in_effect([trial.task_id]).get(trial.task_id)
+    kept = rubric_text_of(of.system_id, of.criterion.name, of.rubric_version)
     order = n_additions(trial)
     facts = [
         pages.Fact("Task", trial.task.task_id),
@@ -499,6 +501,7 @@ def _label_item(
         title=trial.task.title or f"Task {trial.task.task_id}",
         sub=(_name(trial), f"item {item.position}"),
         question=question_block(of.question),
+        guide=question_block(kept.text if kept else ""),
         rubric_version=of.rubric_version,
         asked=tuple(asked_lines(version.contract)) if version else (),
         facts=tuple(fact for fact in facts if fact.value),

@@ -177,13 +177,23 @@ def _asked(row: RubricRequest) -> AskedText:
     )
 
 
-def rubric_text_of(system_pk: int, name: str, version: str) -> str:
-    """The stored text of a rubric in a version; "" where nobody wrote it down. One query.
+@dataclass(frozen=True, slots=True)
+class KeptText:
+    """The stored text of a rubric in a version."""
+
+    rubric_pk: int
+    version: str
+    text: str
+
+
+def rubric_text_of(system_pk: int, name: str, version: str) -> KeptText | None:
+    """The stored text of a rubric in a version; None where nobody wrote it down. One query.
 
     `version` "": the one version that there is, if there is only one.
     """
     rows = RubricVersion.objects.filter(rubric__system=system_pk, rubric__name=name)
     if version:
         rows = rows.filter(Q(version=version))
-    found = list(rows.order_by("-pk").values_list("text", flat=True)[:2])
-    return found[0] if len(found) == 1 else ""
+    found = rows.order_by("-pk").values_list("rubric_id", "version", "text")[:2]
+    kept = [KeptText(*row) for row in found]
+    return kept[0] if len(kept) == 1 else None

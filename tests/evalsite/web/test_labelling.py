@@ -391,7 +391,7 @@ def test_a_page_of_an_item_takes_a_constant_number_of_queries(client: Client, ca
     of = blind_set(cast, 6)
     client.force_login(cast.reviewer)
     client.get(path_of(of))
-    assert n_queries(client, path_of(of)) == 29
+    assert n_queries(client, path_of(of)) == 30
 
 
 def reveal_path(cast: Cast) -> str:

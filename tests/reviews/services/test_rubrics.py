@@ -8,6 +8,7 @@ from django.db import DatabaseError, transaction
 from reviews.models import Adjudication, Criterion, RubricRequest, RubricVersion
 from reviews.permissions.rubrics import NOT_A_WRITER
 from reviews.selectors.rubrics import (
+    KeptText,
     ListedRubric,
     RubricUse,
     asked_texts,
@@ -77,8 +78,9 @@ def test_a_text_is_kept_by_its_version_and_never_changed(cast: Cast) -> None:
         ("2", "Be polite to the user.", "reviewer"),
         ("1", "Be polite.", "engineer"),
     ]
-    assert rubric_text_of(cast.system.pk, "tone", "2") == second.text
-    assert rubric_text_of(cast.system.pk, "tone", "") == ""  # two of them: which one is not told
+    kept = KeptText(first.rubric_id, "2", second.text)
+    assert rubric_text_of(cast.system.pk, "tone", "2") == kept
+    assert rubric_text_of(cast.system.pk, "tone", "") is None  # two of them: which one is not told
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         RubricVersion.objects.filter(pk=first.pk).update(text="x")
 

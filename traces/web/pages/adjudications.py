@@ -28,6 +28,7 @@ class AskedCard:
 
     contract: Link | None  # "version 3"; None: the task has no contract
     question: TextBlock | None  # the text of the rubric
+    guide: TextBlock | None  # what the rubric says beside its question
     rubric: Link | None  # the version of the rubric, where the site keeps its text
     parts: tuple[ContractLines, ...]
 

@@ -51,6 +51,7 @@ class LabelItem:
     title: str
     sub: tuple[str, ...]
     question: TextBlock | None  # of the rubric
+    guide: TextBlock | None  # what the rubric says beside its question
     rubric_version: str
     asked: tuple[AskedLines, ...]  # of the contract around it
     facts: tuple[Fact, ...]
