@@ -22,7 +22,7 @@ from traces.core.records import (
     VerdictValue,
 )
 
-DISPOSITION_VERSION = 3
+DISPOSITION_VERSION = 4
 """Stored beside every disposition. It goes up whenever the same verdicts may come out otherwise."""
 
 
@@ -654,13 +654,12 @@ def _by_adjudication(
     rule: int,
 ) -> Ruling | None:
     """What the head of the requirement's chain says; None when no adjudication is in force."""
-    chain = [a for a in adjudications if is_about(a, requirement)]
-    if not chain:
+    if not chain_on(requirement, adjudications):
         return None
-    head = _head_of(chain)
-    if head is None:
+    heads = heads_on(requirement, adjudications)
+    if len(heads) != 1:
         return _CHAIN_BROKEN_RULINGS[rule]
-    return None if _is_outrun(head, evidence_order) else _ADJUDICATED[rule, head.ruling]
+    return None if _is_outrun(heads[0], evidence_order) else _ADJUDICATED[rule, heads[0].ruling]
 
 
 def adjudication_in_force(
@@ -671,15 +670,50 @@ def adjudication_in_force(
     None without one, where they form no chain, and where it found the evidence insufficient and
     there is more by now.
     """
-    head = _head_of([a for a in adjudications if is_about(a, requirement)])
-    return None if head is None or _is_outrun(head, evidence_order) else head
+    heads = heads_on(requirement, adjudications)
+    return None if len(heads) != 1 or _is_outrun(heads[0], evidence_order) else heads[0]
 
 
-def _head_of(chain: Sequence[Adjudication]) -> Adjudication | None:
-    """The one that no other one replaces; None where that is not one."""
-    replaced = {a.replaces for a in chain}
-    heads = [a for a in chain if a.id not in replaced]
-    return heads[0] if len(heads) == 1 else None
+def chain_on(
+    requirement: Requirement, adjudications: Iterable[Adjudication]
+) -> tuple[Adjudication, ...]:
+    """The adjudications that decide a requirement, in the order given.
+
+    Those under its own criterion digest; where there is none, those under its rubric version: what
+    was decided on the very question stands before what was decided on another wording of it.
+    """
+    about = [a for a in adjudications if is_about(a, requirement)]
+    digest = requirement.criterion_digest
+    own = [a for a in about if digest is not None and a.criterion_digest == digest]
+    return tuple(own or about)
+
+
+def heads_on(
+    requirement: Requirement, adjudications: Iterable[Adjudication]
+) -> tuple[Adjudication, ...]:
+    """Those of a requirement's chain that no other one of it replaces, in the order given.
+
+    One replaces another also by way of decisions on other wordings of the criterion. Several heads,
+    or none of a ring, are no chain.
+    """
+    known = {a.id: a for a in adjudications}
+    chain = chain_on(requirement, known.values())
+    replaced: set[str] = set()
+    for one in chain:
+        earlier = one.replaces
+        while earlier is not None and earlier not in replaced:
+            replaced.add(earlier)
+            earlier = known[earlier].replaces if earlier in known else None
+    return tuple(a for a in chain if a.id not in replaced)
+
+
+def last_after(adjudication: Adjudication, adjudications: Iterable[Adjudication]) -> Adjudication:
+    """The last of the decisions that follow one another after it; a further one replaces that."""
+    followers = {a.replaces: a for a in adjudications if a.id != adjudication.id}
+    last = adjudication
+    while (follower := followers.pop(last.id, None)) is not None:
+        last = follower
+    return last
 
 
 def _is_outrun(head: Adjudication, evidence_order: int) -> bool:

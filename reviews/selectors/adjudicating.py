@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Max
@@ -13,7 +13,10 @@ from reviews.core.disposition import (
     Adjudication,
     AdjudicationRuling,
     Requirement,
-    is_about,
+    RequirementSource,
+    chain_on,
+    heads_on,
+    last_after,
     requirements_without_contract,
 )
 from reviews.core.requirements import EVIDENCE_KEY, requirements_of
@@ -21,6 +24,7 @@ from reviews.models import CalibrationItem, Dispute, Verdict
 from reviews.selectors.blinding import open_items
 from reviews.selectors.standings import TrialStandings
 from reviews.selectors.votes import adjudications_on, given_verdicts
+from traces.core.records import CriterionClass
 from traces.models import EvidenceAddition, Trial
 from traces.selectors.contracts import contracts_in_effect
 
@@ -34,7 +38,8 @@ class DisputeBasis:
     contract_pk: int | None  # in effect
     evidence_order: int  # additions to the evidence by now
     verdict_pks: tuple[int, ...]  # on the criterion, in the order they came
-    head: Adjudication | None  # of its chain
+    head: Adjudication | None  # the decision in force, of its chain
+    last: Adjudication | None  # what a further decision replaces: the head, or one after it
 
     @property
     def criterion_digest(self) -> uuid.UUID | None:
@@ -51,6 +56,11 @@ class DisputeBasis:
     def head_pk(self) -> int | None:
         """The id of the decision in force."""
         return int(self.head.id) if self.head else None
+
+    @property
+    def last_pk(self) -> int | None:
+        """The id of the decision that a further one replaces."""
+        return int(self.last.id) if self.last else None
 
     @property
     def seen(self) -> SeenBasis:
@@ -73,7 +83,7 @@ class DisputeBasis:
             rubric_version=requirement.rubric_version if requirement else None,
             criterion_digest=requirement.criterion_digest if requirement else None,
             evidence_order=self.evidence_order,
-            replaces=self.head.id if self.head else None,
+            replaces=self.last.id if self.last else None,
         )
 
 
@@ -117,14 +127,17 @@ def dispute_basis(trial: Trial, criterion: str) -> DisputeBasis:
     verdicts = Verdict.objects.filter(trial=trial, criterion__name=criterion).exclude(
         contract__isnull=False, by=None, key__endswith=EVIDENCE_KEY
     )
-    given_rulings = [one for _, _, one in adjudications_on([trial.pk])]
+    head, last = _head_and_last(
+        [one for _, _, one in adjudications_on([trial.pk])], criterion, requirement
+    )
     return DisputeBasis(
         criterion=criterion,
         requirement=requirement,
         contract_pk=contract.pk if contract else None,
         evidence_order=order,
         verdict_pks=tuple(verdicts.order_by("pk").values_list("pk", flat=True)),
-        head=_head(given_rulings, criterion, requirement),
+        head=head,
+        last=last,
     )
 
 
@@ -133,30 +146,37 @@ def basis_of_standings(found: TrialStandings, criterion: str) -> DisputeBasis:
     requirements = (detail.standing.requirement for detail in found.details)
     requirement = next((each for each in requirements if each.criterion == criterion), None)
     given = (card.given for card in found.cards if card.given.criterion == criterion)
+    head, last = _head_and_last(found.adjudications, criterion, requirement)
     return DisputeBasis(
         criterion=criterion,
         requirement=requirement,
         contract_pk=found.contract.pk if found.contract else None,
         evidence_order=max((each.order for each in found.additions), default=0),
         verdict_pks=tuple(sorted(int(each.id) for each in given)),
-        head=_head(found.adjudications, criterion, requirement),
+        head=head,
+        last=last,
     )
 
 
-def _head(
-    rulings: Iterable[Adjudication], criterion: str, requirement: Requirement | None
-) -> Adjudication | None:
-    """The latest decision that no other one replaces, of those on the criterion as it stands."""
-    chain = [one for one in rulings if one.criterion == criterion and _concerns(one, requirement)]
-    replaced = {one.replaces for one in chain}
-    heads = [one for one in chain if one.id not in replaced]
-    return heads[-1] if heads else None
+def _head_and_last(
+    rulings: Sequence[Adjudication], criterion: str, requirement: Requirement | None
+) -> tuple[Adjudication | None, Adjudication | None]:
+    """The decision on the criterion as it stands, and the one that a further one replaces.
+
+    They differ where the criterion asks again what it asked before: what was decided on another
+    wording in between decides nothing, and stays a part of the chain.
+    """
+    asked = requirement or _named_alone(criterion)
+    # Of no chain, its newest.
+    heads = heads_on(asked, rulings) or chain_on(asked, rulings)
+    return (heads[-1], last_after(heads[-1], rulings)) if heads else (None, None)
 
 
-def _concerns(one: Adjudication, requirement: Requirement | None) -> bool:
-    if requirement is None:
-        return one.rubric_version is None and one.criterion_digest is None
-    return is_about(one, requirement)
+def _named_alone(criterion: str) -> Requirement:
+    """What nothing requires, by its name."""
+    return Requirement(
+        criterion, CriterionClass.SEMANTIC, RequirementSource.IMPORTED, mandatory=False
+    )
 
 
 def awaited_label(trial_pk: int, criterion: str) -> CalibrationItem | None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 
-from reviews.core.disposition import Adjudication, AdjudicationRuling, Requirement, is_about
+from reviews.core.disposition import (
+    Adjudication,
+    AdjudicationRuling,
+    Requirement,
+    chain_on,
+    heads_on,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +57,18 @@ def rulings_on(trial_pk: int) -> tuple[HeldRuling, ...]:
 
 
 def rulings_about(
-    rulings: tuple[HeldRuling, ...], requirement: Requirement
+    rulings: Iterable[HeldRuling], requirement: Requirement
 ) -> tuple[HeldRuling, ...]:
-    """Those that were decided under the version of the criterion that a requirement has."""
-    return tuple(each for each in rulings if is_about(each.given, requirement))
+    """Those that are the chain of a requirement. What another wording corrected stands here."""
+    held = tuple(rulings)
+    given = [each.given for each in held]
+    chain = {each.id for each in chain_on(requirement, given)}
+    heads = {each.id for each in heads_on(requirement, given)}
+    return tuple(
+        replace(each, is_replaced=each.given.id not in heads)
+        for each in held
+        if each.given.id in chain
+    )
 
 
 def _held(

@@ -138,7 +138,7 @@ def prepare_adjudication(
         seen=list(basis.verdict_pks),
         evidence_order=basis.evidence_order,
         evidence_digest=trial.digest,
-        replaces=head,
+        replaces_id=basis.last_pk,
         is_by_party=allowed.is_party,
         by=by,
         decided_at=now,

@@ -38,10 +38,10 @@ def standing(need: Row, trial: Row) -> str:
         return "fail" if "fail" in code else later
     if code and "fail" not in others:
         return "grade" if absent or others - {"pass"} else "pass"
-    chain = [
-        a for a in trial["adjudications"] if a["of"] == need["name"] and same_question(a, need)
-    ]
-    heads = [a for a in chain if a["id"] not in [b["replaces"] for b in chain]]
+    about = {a["id"]: a for a in trial["adjudications"] if a["of"] == need["name"]}
+    chain = [a for a in about.values() if same_question(a, need)]
+    chain = [a for a in chain if a["digest"] == need["digest"] != ""] or chain
+    heads = [a for a in chain if not any(comes_after(b, a, about) for b in chain)]
     if chain and len(heads) != 1:
         return "adjudicate"
     if heads and (
@@ -72,6 +72,14 @@ def same_question(adjudication: Row, need: Row) -> bool:
     if need["rubric"] == need["digest"] == "":
         return bool(adjudication["rubric"] == adjudication["digest"] == "")
     return any(adjudication[at] == need[at] != "" for at in ("rubric", "digest"))
+
+
+def comes_after(later: Row, earlier: Row, among: dict[str, Row]) -> bool:
+    """Whether one adjudication replaces another, or one that does, and so on."""
+    at = later["replaces"]
+    while at is not None and at != earlier["id"]:
+        at = among[at]["replaces"] if at in among else None
+    return at is not None
 
 
 def gives_way(verdict: Row, loud: list[Row]) -> bool:

@@ -26,6 +26,7 @@ from reviews.core.disposition import (
     Worker,
     disposition_of,
     disputed_criteria,
+    last_after,
     requirements_without_contract,
     standing_of,
     votes_on,
@@ -305,6 +306,62 @@ def test_adjudication_decides_what_votes_do_not(
         expected_result,
         expected_action,
     )
+
+
+D1, D2, D3 = (
+    rubric(rubric_version="r1", criterion_digest=digest) for digest in (b"d1", b"d2", b"d3")
+)
+UNDER_D1 = replace(LIFTED, criterion_digest=b"d1")
+UNDER_D2 = ruled(AdjudicationRuling.FAIL, id="a2", rubric_version="r1", criterion_digest=b"d2")
+D2_AFTER_D1 = replace(UNDER_D2, replaces="a1")
+D1_AGAIN = replace(UNDER_D1, id="a3", ruling=UNCLEAR, replaces="a2")
+D1_ONCE_MORE = replace(D1_AGAIN, id="a4", ruling=AdjudicationRuling.FAIL, replaces="a3")
+
+
+@pytest.mark.parametrize(
+    ("decided", "comes_to"),
+    [
+        ((UNDER_D1,), (PASS, PASS, PASS)),
+        # Two first ones, each on its own wording: a third wording has no chain.
+        ((UNDER_D1, UNDER_D2), (PASS, FAIL, NextAction.ADJUDICATE)),
+        ((UNDER_D1, D2_AFTER_D1), (PASS, FAIL, FAIL)),
+        (
+            (UNDER_D1, D2_AFTER_D1, D1_AGAIN),
+            (NextAction.CLARIFY_CONTRACT, FAIL, NextAction.CLARIFY_CONTRACT),
+        ),
+        ((UNDER_D1, D2_AFTER_D1, D1_AGAIN, D1_ONCE_MORE), (FAIL, FAIL, FAIL)),
+        # What is replaced by one that is not there stands; a ring is no chain.
+        ((D1_AGAIN,), (NextAction.CLARIFY_CONTRACT,) * 3),
+        (
+            (replace(UNDER_D1, replaces="a2"), D2_AFTER_D1),
+            (NextAction.ADJUDICATE, NextAction.ADJUDICATE, NextAction.ADJUDICATE),
+        ),
+    ],
+)
+def test_what_was_decided_on_the_very_question_stands_first(
+    decided: Sequence[Adjudication], comes_to: Sequence[object]
+) -> None:
+    for order in permutations(decided):
+        standings = [standing_of(each, DISPUTE, order) for each in (D1, D2, D3)]
+        assert [s.action or VerdictValue(s.result.value) for s in standings] == list(comes_to)
+        assert {s.rule for s in standings} == {4}
+
+
+@pytest.mark.parametrize(
+    ("decided", "last"),
+    [
+        ((UNDER_D1,), "a1"),
+        ((UNDER_D1, UNDER_D2), "a1"),
+        ((UNDER_D1, D2_AFTER_D1), "a2"),
+        ((UNDER_D1, D2_AFTER_D1, D1_AGAIN, D1_ONCE_MORE), "a4"),
+        ((replace(UNDER_D1, replaces="a2"), D2_AFTER_D1), "a2"),
+    ],
+)
+def test_a_further_decision_follows_the_last_one(
+    decided: Sequence[Adjudication], last: str
+) -> None:
+    for order in permutations(decided):
+        assert last_after(decided[0], order).id == last
 
 
 def test_insufficient_evidence_lapses_when_evidence_is_added() -> None:

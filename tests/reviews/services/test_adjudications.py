@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.after_review import decided_again
 from reviews.core.disposition import AdjudicationRuling
 from reviews.models import (
     Adjudication,
@@ -24,6 +25,7 @@ from reviews.permissions.adjudications import (
     PARTY_ONLY,
 )
 from reviews.selectors.adjudicating import SeenBasis, dispute_basis
+from reviews.selectors.standings import TrialStandings, trial_standings
 from reviews.services.adjudications import (
     LONGEST_REASON,
     MORE_EVIDENCE,
@@ -43,8 +45,8 @@ from tests.support.adjudications import CONTRACT, disputed_trial, seen_of
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.in_effect import contract_in_effect
-from traces.core.records import VerdictValue
-from traces.models import EvidenceAddition, Member, Role, Run, Trial, User
+from traces.core.records import TrialStatus, VerdictValue
+from traces.models import EvidenceAddition, Member, Role, Run, Task, Trial, User
 from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
@@ -137,6 +139,49 @@ def test_a_correction_names_the_decision_before_it_and_both_stay(cast: Cast) -> 
         True,
         True,
     ]
+
+
+def test_what_was_decided_on_a_wording_stands_when_it_is_asked_again(cast: Cast) -> None:
+    trial = disputed_trial(cast)
+    reworded = CONTRACT.replace("Is what", "Is all that")
+    first = decide(trial, cast.reviewer, seen=seen_of(trial))
+    asked_now(cast, trial, reworded)
+    other = decide(trial, cast.reviewer, ruling=PASS, seen=seen_of(trial))
+
+    asked_now(cast, trial, CONTRACT)
+    basis = dispute_basis(trial, "truthful")
+    again = decide(trial, cast.second_reviewer, ruling=UNCLEAR, seen=str(basis.seen))
+    asked_now(cast, trial, reworded)
+
+    assert (basis.head_pk, basis.last_pk) == (first.pk, other.pk)
+    assert (other.replaces, again.replaces) == (first, other)
+    assert first.criterion_digest == again.criterion_digest != other.criterion_digest
+    assert dispute_basis(trial, "truthful").head_pk == other.pk
+    (detail,) = standings_of(trial).details
+    assert (detail.standing.rule, detail.standing.result.value) == (4, "pass")
+    # Corrected on another wording alone, it stands here.
+    assert [(each.uuid, each.is_replaced) for each in detail.rulings] == [(other.uuid, False)]
+    asked_now(cast, trial, CONTRACT)
+    (detail,) = standings_of(trial).details
+    assert [(each.uuid, each.is_replaced) for each in detail.rulings] == [
+        (first.uuid, True),
+        (again.uuid, False),
+    ]
+
+
+def standings_of(trial: Trial) -> TrialStandings:
+    return trial_standings(
+        trial.pk,
+        system_pk=trial.system_id,
+        task_pk=trial.task_id,
+        status=TrialStatus.COMPLETED,
+        contract_pk=Task.objects.get(pk=trial.task_id).contract_id,
+    )
+
+
+def asked_now(cast: Cast, trial: Trial, contract: str) -> None:
+    contract_in_effect(cast.system, contract, by=cast.engineer)
+    decided_again([trial.pk], cast.system, now=NOW)
 
 
 def test_whoever_comes_second_is_told_who_was_faster(cast: Cast) -> None:
