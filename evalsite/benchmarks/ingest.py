@@ -168,7 +168,7 @@ _STAGES: tuple[tuple[str, object, str], ...] = (
     ("store trials, transcripts, calls, paths", pipeline, "store_trials"),
     ("store verdicts", pipeline, "store_verdicts"),
     ("look for verdicts that waited", pipeline, "attach_waiting"),
-    ("decide dispositions", pipeline, "decide_trials"),
+    ("decide dispositions", pipeline, "decide_in_portions"),
     ("count figures", pipeline, "refresh_figures"),
     ("commit", connection, "commit"),
 )
