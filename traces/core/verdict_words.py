@@ -8,7 +8,15 @@ from typing import Final
 from traces.core.records import VerdictValue
 
 _WORDS = {
-    VerdictValue.PASS: ("pass", "passed", "satisfied", "satisfactory", "compliant", "correct"),
+    VerdictValue.PASS: (
+        "pass",
+        "passed",
+        "success",
+        "satisfied",
+        "satisfactory",
+        "compliant",
+        "correct",
+    ),
     VerdictValue.FAIL: (
         "fail",
         "failed",
