@@ -68,10 +68,10 @@ def save_draft(
     if row.held_until is not None:
         raise DraftHeldError(HELD)
     row.item = place.item
-    row.decision = decision[:LONGEST_DECISION]
+    row.decision = clean_text(decision)[:LONGEST_DECISION]
     row.reason = clean_text(reason)[: LONGEST_REASON + 1]
     row.steps = sorted({step for step in steps if 0 < step <= LARGEST_STEP})[: MOST_STEPS + 1]
-    row.seen, row.saved_at, row.refusal = seen[:200], now, ""
+    row.seen, row.saved_at, row.refusal = clean_text(seen)[:200], now, ""
     row.held_until = now + HOLD if hold else None
     row.save()
     return row

@@ -244,7 +244,10 @@ def reveal(trial: Trial, criterion_pk: int, *, where: str, by: User, now: dateti
     if drafts.filter(held_until__isnull=False).exists():
         raise LabelError(SUBMITTED)
     Revelation.objects.get_or_create(
-        trial=trial, criterion_id=criterion_pk, by=by, defaults={"where": where, "at": now}
+        trial=trial,
+        criterion_id=criterion_pk,
+        by=by,
+        defaults={"where": clean_text(where), "at": now},
     )
     for seat in Seat.objects.filter(item__in=items, by=by, ended_at=None):
         end_seat(seat, SeatEnding.GIVEN_UP, "", now)

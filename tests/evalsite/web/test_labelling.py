@@ -425,6 +425,14 @@ def test_who_asks_sees_what_others_say_and_the_item_goes_to_others(
     assert "1 given up by you" in found.reason
 
 
+def test_where_somebody_saw_it_is_kept_as_a_column_holds_it(client: Client, cast: Cast) -> None:
+    blind_set(cast, 1)
+    client.force_login(cast.reviewer)
+    asked = {"trial": Trial.objects.get().uuid, "criterion": "tone", "where": "ca\x00se"}
+    assert client.post(reveal_path(cast), asked).status_code == 302
+    assert Revelation.objects.get().where == "ca␀se"
+
+
 @pytest.mark.parametrize("back", ["https://elsewhere.example/", "//elsewhere.example", "", "/x"])
 def test_revealing_leads_nowhere_else(back: str, client: Client, cast: Cast) -> None:
     blind_set(cast, 1)
