@@ -61,6 +61,8 @@ class Dispute(models.Model):
                 fields=["system", "state", "-decides", "class_rank", "opened_at", "id"],
                 name="dispute_queue",
             ),
+            # The criteria of the menu, one step each.
+            models.Index(fields=["system", "criterion"], name="dispute_criterion"),
         ]
 
     def __str__(self) -> str:

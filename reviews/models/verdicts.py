@@ -114,6 +114,10 @@ class Verdict(models.Model):
             one_of("value", VerdictValue, name="verdict_value_known"),
             one_of("criterion_class", CriterionClass, name="verdict_class_known"),
         ]
+        indexes = [
+            # What one judge says, without reading what everybody else says.
+            models.Index(fields=["grader_version", "criterion"], name="verdict_grader"),
+        ]
         triggers = append_only("a verdict")
 
     def __str__(self) -> str:
