@@ -15,6 +15,7 @@ from reviews.core.disposition import Mark
 from reviews.models import Case, Regrade
 from reviews.services.cases import assign_cases, comment_on_case, set_aside, set_due
 from reviews.services.contracts import decide_contracts, draft_contracts, propose_contracts
+from tests.browser.hostile_reviews import review_in
 from tests.support.cast import PASSWORD
 from tests.support.evidence import Call, ingest, record, verdict
 from traces.core.contracts.writing import contract_text
@@ -81,6 +82,7 @@ def add_systems() -> None:
     ingest(systems[HOSTILE], cancel_records(HOSTILE_TASK, environment=ATTACK), release="9")
     bring_into_effect(systems[HOSTILE], hostile_contract(), reason=ATTACK)
     work_on(systems[HOSTILE], HOSTILE_TASK, ATTACK)
+    review_in(systems[HOSTILE], ATTACK)
 
 
 def _system(slug: str) -> System:

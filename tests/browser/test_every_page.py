@@ -12,7 +12,8 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from evalsite.rules_reach import work_out_preview
-from reviews.models import AcceptedPath, Case, Flag, Verdict
+from reviews.models import AcceptedPath, Calibration, Case, Dispute, Flag, Rubric, Verdict
+from reviews.selectors.vouching import vouch_groups
 from reviews.services.accepted_paths import accept_path
 from reviews.services.flags import flag_trial
 from tests.browser.conftest import Opener, Site
@@ -72,9 +73,18 @@ NO_PAGE = {
     *("cases-assign", "change-split", "mark-withdraw", "note-exposure"),
     *("contract-decide", "contract-export", "contract-propose", "contract-schema"),
     *("contract-withdraw", "overview-csv", "overview-json", "regrade-new", "regrade-work"),
+    *("api-disputes", "api-judge", "api-judges", "api-probe-bundle", "api-probe-results"),
+    *("api-probes", "calibration-item-withdraw", "calibration-set-close", "disputes-csv"),
+    *("calibration-set-export", "calibration-set-vouch", "dispute-decide", "dispute-draft"),
+    *("dispute-effect", "dispute-skip", "dispute-undo", "judge-read", "judge-run-new"),
+    *("judge-run-work", "label-draft", "label-extend", "label-reveal", "label-skip", "label-undo"),
+    *("probe-bundle", "probe-new", "rubric-new", "rubric-request-close", "rubric-version"),
+    "vouch-for",
 }
-REVIEWERS = {"mark-form", "verdict-form"}
+REVIEWERS = {"calibration-set-new", "label-page", "mark-form", "verdict-form"}
 """Pages that only a reviewer sees; all others are looked at as engineer."""
+FOR_REVIEWERS = " for a reviewer"
+"""Ends the name of a page that reviewers see otherwise."""
 
 
 def of_system(name: str, slug: str = SAMPLE, query: str = "", **keys: str) -> Address:
@@ -201,9 +211,54 @@ def of_split_form(slug: str, task_id: str) -> Address:
     return address
 
 
+def of_row(name: str, key: str, model: Any, **wanted: Any) -> Address:
+    """The address of a page that names the first row of that kind by its number in the database."""
+
+    def address() -> str:
+        one = model.objects.filter(**wanted).order_by("pk").first()
+        slug = next(each for name, each in wanted.items() if name.endswith("slug"))
+        return reverse(name, kwargs={"slug": slug, key: one.pk})
+
+    return address
+
+
+def of_judge(slug: str, query: str = "", **wanted: Any) -> Address:
+    """The card of a judge that was held against labels last."""
+
+    def address() -> str:
+        read = Calibration.objects.filter(system__slug=slug, **wanted).order_by("-pk")[0]
+        keys = {"slug": slug, "judge": read.grader_version_id, "criterion": read.criterion_id}
+        return reverse("judge-card", kwargs=keys) + query
+
+    return address
+
+
+def of_unread_judge() -> str:
+    """The card of a judge that nobody's labels were held against."""
+    spoken = Verdict.objects.filter(
+        grader_version__grader__kind="model", trial__system__slug=SAMPLE
+    ).first()
+    assert spoken is not None
+    keys = {"judge": spoken.grader_version_id, "criterion": spoken.criterion_id}
+    return reverse("judge-card", kwargs={"slug": SAMPLE, **keys})
+
+
+def of_imported(slug: str) -> Address:
+    """The imported verdicts of one person, with the form that vouches for them."""
+
+    def address() -> str:
+        system = System.objects.get(slug=slug)
+        return reverse("vouch-list", kwargs={"slug": slug}) + (
+            f"?group={vouch_groups(system.pk)[0].key}"
+        )
+
+    return address
+
+
 _DIFFERENCE = "?tool=refund_order&argument=amount&left=20&right=15"
 _TASK = {"system__slug": SAMPLE, "task_id": "12"}
 _DESK = {"system__slug": DESK}
+_HOSTILE = {"system__slug": HOSTILE}
 _DESK_FAIL = {**_DESK, "task__task_id": "refund_damaged_item", "disposition__value": "fail"}
 _WORKED = {"system__slug": WORKED, "task__task_id": "cancel"}
 _ATTACKED = {"system__slug": HOSTILE, "task__task_id": HOSTILE_TASK}
@@ -287,6 +342,68 @@ PAGES: dict[str, Address] = {
     "verdict-form hostile": of_first("verdict-form", "trial", Trial, label="0", **_ATTACKED),
     "task-from-trial": of_first("task-from-trial", "trial", Trial, **_DESK_FAIL),
     "task-from-trial hostile": of_first("task-from-trial", "trial", Trial, label="1", **_ATTACKED),
+    "dispute-list": of_system("dispute-list", DESK, "?view=groups"),
+    "dispute-list one by one": of_system("dispute-list", DESK, "?view=list&state=all"),
+    "dispute-list of judges": of_system("dispute-list", SAMPLE),
+    "dispute-list hostile": of_system("dispute-list", HOSTILE, "?view=groups&state=all"),
+    "dispute-list hostile one by one": of_system("dispute-list", HOSTILE, "?view=list&state=all"),
+    "dispute-list empty": of_system("dispute-list", EMPTY),
+    "dispute-detail": of_first("dispute-detail", "dispute", Dispute, state="open", **_DESK),
+    "dispute-detail decided": of_first(
+        "dispute-detail", "dispute", Dispute, state="adjudicated", **_DESK
+    ),
+    "dispute-detail hostile": of_first("dispute-detail", "dispute", Dispute, **_HOSTILE),
+    "dispute-detail for a reviewer": of_first(
+        "dispute-detail", "dispute", Dispute, state="open", decides=True, **_DESK
+    ),
+    "dispute-detail hostile for a reviewer": of_first(
+        "dispute-detail", "dispute", Dispute, **_HOSTILE
+    ),
+    "decided-disputes": of_system("decided-disputes", DESK),
+    "decided-disputes hostile": of_system("decided-disputes", HOSTILE),
+    "decided-disputes empty": of_system("decided-disputes", EMPTY),
+    "calibration-set-list": of_system("calibration-set-list", DESK),
+    "calibration-set-list for a reviewer": of_system("calibration-set-list", DESK),
+    "calibration-set-list hostile": of_system("calibration-set-list", HOSTILE),
+    "calibration-set-list empty": of_system("calibration-set-list", EMPTY),
+    "calibration-set-new": of_system("calibration-set-new", DESK),
+    "calibration-set-new hostile": of_system("calibration-set-new", HOSTILE),
+    "calibration-set-new empty": of_system("calibration-set-new", EMPTY),
+    "calibration-set": of_system("calibration-set", DESK, number="1"),
+    "calibration-set open": of_system("calibration-set", DESK, number="2"),
+    "calibration-set open for a reviewer": of_system("calibration-set", DESK, number="2"),
+    "calibration-set hostile": of_system("calibration-set", HOSTILE, number="1"),
+    "calibration-set hostile imported": of_system("calibration-set", HOSTILE, number="2"),
+    "label-import": of_system("label-import", DESK),
+    "label-import empty": of_system("label-import", EMPTY),
+    "label-page": of_system("label-page", DESK, number="2"),
+    "label-page done": of_system("label-page", DESK, number="1"),
+    "label-page hostile": of_system("label-page", HOSTILE, number="3"),
+    "judge-list": of_system("judge-list", DESK),
+    "judge-list hostile": of_system("judge-list", HOSTILE),
+    "judge-list empty": of_system("judge-list", EMPTY),
+    "judge-card": of_judge(DESK, status="calibrated"),
+    "judge-card failed": of_judge(DESK, "?items=false_pass", status="failed"),
+    "judge-card unread": of_unread_judge,
+    "judge-card hostile": of_judge(HOSTILE),
+    "probe-list": of_system("probe-list", DESK),
+    "probe-list hostile": of_system("probe-list", HOSTILE),
+    "probe-list empty": of_system("probe-list", EMPTY),
+    "probe-batch": of_system("probe-batch", DESK, number="1"),
+    "probe-batch hostile": of_system("probe-batch", HOSTILE, number="1"),
+    "judge-run-list": of_system("judge-run-list", DESK),
+    "judge-run-list hostile": of_system("judge-run-list", HOSTILE),
+    "judge-run": of_system("judge-run", HOSTILE, number="1"),
+    "rubric-list": of_system("rubric-list", DESK),
+    "rubric-list hostile": of_system("rubric-list", HOSTILE),
+    "rubric-list empty": of_system("rubric-list", EMPTY),
+    "rubric": of_row("rubric", "rubric", Rubric, **_DESK),
+    "rubric hostile": of_row("rubric", "rubric", Rubric, **_HOSTILE),
+    "vouch-list": of_system("vouch-list", DESK),
+    "vouch-list hostile": of_system("vouch-list", HOSTILE),
+    "vouch-list chosen": of_imported(HOSTILE),
+    "vouch-list chosen for a reviewer": of_imported(HOSTILE),
+    "verdict-words": lambda: reverse("verdict-words"),
     "family-list": of_system("family-list", DESK),
     "family-list form": of_split_form(DESK, "refund_damaged_item"),
     "family-list hostile": of_split_form(HOSTILE, HOSTILE_TASK),
@@ -352,7 +469,8 @@ def test_every_route_is_looked_at_or_has_no_page() -> None:
 @pytest.mark.parametrize("name", [*PAGES, *NOBODY])
 def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) -> None:
     is_public = name in NOBODY
-    who = "reviewer" if name.split(maxsplit=1)[0] in REVIEWERS else "engineer"
+    is_reviewers = name.split(maxsplit=1)[0] in REVIEWERS or name.endswith(FOR_REVIEWERS)
+    who = "reviewer" if is_reviewers else "engineer"
     page = open_page((NOBODY if is_public else PAGES)[name](), who=None if is_public else who)
     assert page.locator("h1").count() == 1
     assert page.title().endswith("evalsite")
