@@ -409,9 +409,7 @@ def test_a_check_is_marked_from_the_page(client: Client, cast: Cast) -> None:
     assert (mark.mark, mark.criterion, mark.reason) == ("ambiguous", "truthful", "Step 2 shows it.")
 
 
-def test_a_draft_with_what_no_column_holds_is_kept_all_the_same(
-    client: Client, cast: Cast
-) -> None:
+def test_a_draft_with_what_no_column_holds_is_kept_all_the_same(client: Client, cast: Cast) -> None:
     trial = disputed_trial(cast)
     client.force_login(cast.reviewer)
     hostile = sent(trial, decision="pass\x00", seen="a\x00b", reason="Why\x00", steps="\x002")

@@ -15,6 +15,7 @@ from reviews.selectors.disputes import (
     dispute_groups,
     dispute_of,
     dispute_totals,
+    disputed_criteria_names,
     judge_choices,
     listed_disputes,
     names_of_judge,
@@ -99,6 +100,31 @@ def test_left_out_disputes_are_in_no_count(cast: Cast) -> None:
     assert [each.uuid for each in listed_disputes(chosen).rows] == [r.uuid for r in rows[1:]]
     totals = dispute_totals(chosen)
     assert (totals.n_deciding, totals.n_idle, totals.idle_criterion) == (1, 2, "outcome")
+
+
+def test_criteria_of_the_menu_are_each_named_once(cast: Cast) -> None:
+    in_order(cast)
+
+    with CaptureQueriesContext(connection) as captured:
+        assert disputed_criteria_names(cast.system.pk) == ("outcome", "tone")
+    assert len(captured) == 1
+    assert disputed_criteria_names(cast.other_system.pk) == ()
+
+
+def test_disputes_that_are_alike_are_counted_together_and_others_apart(cast: Cast) -> None:
+    rows = in_order(cast)
+    Dispute.objects.filter(pk=rows[1].pk).update(decides=False)
+
+    causes = dispute_groups(DisputeFilter(cast.system.pk)).causes
+
+    assert [(c.criterion, c.n, c.n_deciding, c.opened_at.microsecond) for c in causes] == [
+        ("tone", 2, 1, 0),
+        ("outcome", 2, 0, 2),
+    ]
+    assert [[(g.names[0], g.n, g.n_deciding) for g in c.judges] for c in causes] == [
+        [("long", 2, 1), ("terse", 2, 1)],
+        [("terse", 2, 0)],
+    ]
 
 
 def test_filters_of_programs(cast: Cast) -> None:
