@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from reviews.core.disposition import AdjudicationRuling
 from reviews.models import Verdict
 from reviews.permissions.flags import brought_evidence, role_in
+from reviews.permissions.verdicts import uploaded_verdicts
 from traces.models import (
     ContractVersion,
     EvidenceAddition,
@@ -31,6 +32,7 @@ OWN_CONTRACT = (
     "disputes."
 )
 ADDED_EVIDENCE = "You added evidence to this trial; another reviewer decides its disputes."
+UPLOADED_VERDICTS = "You uploaded verdicts on this trial; another reviewer decides its disputes."
 OWN_VERDICT = (
     "You gave a verdict on this criterion of the trial yourself; another reviewer decides it."
 )
@@ -65,7 +67,7 @@ def may_decide(trial: Trial, criterion: str, user: User) -> MayDecide:
         return MayDecide(NOT_A_REVIEWER)
     if brought_evidence(trial.release_id, user):
         return MayDecide(BROUGHT_EVIDENCE)
-    has_proposed, has_added, has_voted = (
+    has_proposed, has_added, has_uploaded, has_voted = (
         Trial.objects.filter(pk=trial.pk)
         .annotate(
             has_proposed=Exists(
@@ -74,15 +76,18 @@ def may_decide(trial: Trial, criterion: str, user: User) -> MayDecide:
                 )
             ),
             has_added=Exists(_added(trial, Q(by=user) | Q(api_key__user=user))),
+            has_uploaded=Exists(uploaded_verdicts(trial, user)),
             has_voted=Exists(_voted(trial, criterion, Q(by=user))),
         )
-        .values_list("has_proposed", "has_added", "has_voted")
+        .values_list("has_proposed", "has_added", "has_uploaded", "has_voted")
         .get()
     )
     if has_proposed:
         return MayDecide(OWN_CONTRACT)
     if has_added:
         return MayDecide(ADDED_EVIDENCE)
+    if has_uploaded:
+        return MayDecide(UPLOADED_VERDICTS)
     if not has_voted:
         return MayDecide()
     is_alone = not _others_eligible(trial, criterion, user)
@@ -108,6 +113,7 @@ def _others_eligible(trial: Trial, criterion: str, user: User) -> bool:
         | Exists(Run.objects.filter(release=trial.release_id, declared_by=OuterRef("user")))
         | Exists(proposed)
         | Exists(_added(trial, by))
+        | Exists(uploaded_verdicts(trial, OuterRef("user")))
         | Exists(_voted(trial, criterion, Q(by=OuterRef("user"))))
     )
     reviewers = Member.objects.filter(

@@ -5,8 +5,9 @@ Each answer is "" or the sentence that says why not; page, service and log show 
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from reviews.models import Verdict
 from reviews.permissions.flags import brought_evidence, role_in
 from traces.models import ContractVersion, EvidenceAddition, Role, Trial, User
 
@@ -20,6 +21,7 @@ OWN_CONTRACT = (
     "on it."
 )
 ADDED_EVIDENCE = "You added evidence to this trial; another reviewer gives verdicts on it."
+UPLOADED_VERDICTS = "You uploaded verdicts on this trial; another reviewer gives verdicts on it."
 NOT_ONES_OWN = "Only the person who gave a verdict corrects it."
 CORRECTED = "This verdict was corrected already; correct the later one."
 
@@ -37,10 +39,18 @@ def verdict_refusal(trial: Trial, user: User) -> str:
     )
     found = (
         Trial.objects.filter(pk=trial.pk)
-        .annotate(has_proposed=Exists(proposed), has_added=Exists(added))
-        .values_list("has_proposed", "has_added")
+        .annotate(
+            has_proposed=Exists(proposed),
+            has_added=Exists(added),
+            has_uploaded=Exists(uploaded_verdicts(trial, user)),
+        )
+        .values_list("has_proposed", "has_added", "has_uploaded")
         .get()
     )
-    if found[0]:
-        return OWN_CONTRACT
-    return ADDED_EVIDENCE if found[1] else ""
+    sentences = (OWN_CONTRACT, ADDED_EVIDENCE, UPLOADED_VERDICTS)
+    return next((words for words, holds in zip(sentences, found, strict=True) if holds), "")
+
+
+def uploaded_verdicts(trial: Trial, who: User | OuterRef) -> QuerySet[Verdict]:
+    """The verdicts on a trial that a person, or a key of theirs, uploaded."""
+    return Verdict.objects.filter(Q(upload__by=who) | Q(upload__api_key__user=who), trial=trial)

@@ -280,6 +280,9 @@ WHERE i.set_id = ANY(%(sets)s) AND i.settled_at IS NULL AND i.withdrawn_at IS NU
   AND s.completed_at IS NULL AND s.closed_at IS NULL AND NOT s.is_imported
   AND (SELECT count(*) FROM reviews_label l WHERE l.item_id = i.id) < i.n_needed
   AND t.release_id <> ALL(%(brought)s)
+  AND NOT EXISTS (SELECT FROM reviews_verdict v JOIN traces_upload u ON u.id = v.upload_id
+                  LEFT JOIN traces_apikey a ON a.id = u.api_key_id
+                  WHERE v.trial_id = i.trial_id AND (u.by_id = %(me)s OR a.user_id = %(me)s))
   AND NOT EXISTS (SELECT FROM reviews_label l WHERE l.item_id = i.id AND l.by_id = %(me)s)
   AND NOT EXISTS (SELECT FROM reviews_seat x WHERE x.item_id = i.id AND x.by_id = %(me)s
                   AND x.ended_at IS NOT NULL)

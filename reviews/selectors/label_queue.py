@@ -28,7 +28,10 @@ SELECT i.id, i.position, i.n_needed,
     AND r.criterion_id = %(criterion)s AND r.by_id = %(me)s),
   EXISTS (SELECT FROM reviews_verdict v WHERE v.trial_id = i.trial_id
     AND v.criterion_id = %(criterion)s AND v.by_id = %(me)s),
-  t.release_id = ANY(%(brought)s),
+  t.release_id = ANY(%(brought)s)
+    OR EXISTS (SELECT FROM reviews_verdict v JOIN traces_upload u ON u.id = v.upload_id
+      LEFT JOIN traces_apikey a ON a.id = u.api_key_id
+      WHERE v.trial_id = i.trial_id AND (u.by_id = %(me)s OR a.user_id = %(me)s)),
   EXISTS (SELECT FROM traces_contractversion c JOIN traces_contractproposal p
     ON p.id = c.proposal_id WHERE c.id = k.contract_id AND p.created_by_id = %(me)s),
   EXISTS (SELECT FROM traces_evidenceaddition e LEFT JOIN traces_apikey a ON a.id = e.api_key_id

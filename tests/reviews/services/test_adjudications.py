@@ -23,6 +23,7 @@ from reviews.permissions.adjudications import (
     OWN_CONTRACT,
     OWN_VERDICT,
     PARTY_ONLY,
+    UPLOADED_VERDICTS,
 )
 from reviews.selectors.adjudicating import SeenBasis, dispute_basis
 from reviews.selectors.standings import TrialStandings, trial_standings
@@ -296,6 +297,21 @@ def test_only_eligible_reviewers_decide(cast: Cast) -> None:
         decide(trial, cast.reviewer)
 
 
+def upload_verdict(cast: Cast, by: User) -> None:
+    judged = verdict("fail", criterion="truthful", grader="j3", kind="model")
+    alone = {"record": "verdicts", "task_id": "t1", "trial": 0, "verdicts": [judged]}
+    ingest(cast.system, [alone], release=None, by=by)
+
+
+def test_who_uploaded_verdicts_on_the_trial_decides_nothing_there(cast: Cast) -> None:
+    trial = disputed_trial(cast)
+    upload_verdict(cast, cast.reviewer)
+
+    with pytest.raises(AdjudicationDeniedError, match=UPLOADED_VERDICTS):
+        decide(trial, cast.reviewer)
+    assert decide(trial, cast.second_reviewer).is_by_party is False
+
+
 def vote(trial: Trial, by: User) -> Verdict:
     return give_verdict(
         trial,
@@ -318,7 +334,9 @@ def test_nobody_decides_on_their_own_verdict_while_somebody_else_can(cast: Cast)
     assert decide(trial, cast.second_reviewer).is_by_party is False
 
 
-@pytest.mark.parametrize("how", ["left", "voted", "added", "inactive", "uploaded", "proposed"])
+@pytest.mark.parametrize(
+    "how", ["left", "voted", "added", "judged", "inactive", "uploaded", "proposed"]
+)
 def test_the_only_reviewer_left_decides_as_a_party_and_never_a_pass(cast: Cast, how: str) -> None:
     other = cast.second_reviewer
     trial = disputed_trial(
@@ -334,6 +352,8 @@ def test_the_only_reviewer_left_decides_as_a_party_and_never_a_pass(cast: Cast, 
             vote(trial, other)
         case "added":
             add_evidence(trial, other)
+        case "judged":
+            upload_verdict(cast, other)
         case "inactive":
             User.objects.filter(pk=other.pk).update(is_active=False)
 

@@ -24,7 +24,8 @@ from reviews.permissions.labels import (
     SETTLED,
     WITHDRAWN,
 )
-from reviews.permissions.verdicts import ADDED_EVIDENCE
+from reviews.permissions.verdicts import ADDED_EVIDENCE, UPLOADED_VERDICTS
+from reviews.selectors.calibration_sets import left_for
 from reviews.services.labels import give_label, wants_labels
 from reviews.services.person_verdicts import BLIND_LABEL, OUTDATED, VerdictError, give_verdict
 from reviews.services.seats import (
@@ -35,6 +36,7 @@ from reviews.services.seats import (
     LabelError,
 )
 from tests.support.cast import Cast
+from tests.support.evidence import ingest, verdict
 from tests.support.in_effect import contract_in_effect
 from tests.support.labels import NOW, blind_set, reviewer_named, seated
 from traces.core.records import VerdictValue
@@ -299,3 +301,17 @@ def test_what_a_verdict_is_refused_for_refuses_a_label(
     assert refused(seated(of, third).item, third, **wrong) == sentence
     assert refused(CalibrationItem.objects.get(), third, seen="7.0") == OUTDATED
     assert Label.objects.count() == 2
+
+
+def test_who_uploaded_verdicts_on_a_trial_is_not_asked_for_a_label_of_it(cast: Cast) -> None:
+    of = blind_set(cast, 2)
+    held = seated(of, cast.reviewer)
+    judged = verdict(criterion="style", grader="j3", kind="model")
+    label = held.item.trial.label
+    alone = {"record": "verdicts", "task_id": "t1", "trial": label, "verdicts": [judged]}
+    ingest(cast.system, [alone], release=None, by=cast.reviewer)
+
+    assert refused(held.item, cast.reviewer) == UPLOADED_VERDICTS
+    assert seated(of, cast.reviewer).item != held.item
+    people = (cast.reviewer, cast.second_reviewer)
+    assert [left_for(who, cast.system.pk, [of.pk]) for who in people] == [{of.pk: 1}, {of.pk: 2}]
