@@ -49,11 +49,17 @@ def judged(number: int) -> dict[str, Any]:
     return record("answer", number, verdicts=sides)
 
 
-def system_to_review() -> System:
-    """Two releases of two trials each, which wait for judges that people bear out."""
-    system = create_system("Reviewing", slug=SLUG, by=User.objects.get(username="owner"))
+def system_of(slug: str) -> System:
+    """A system with the people of the demo."""
+    system = create_system("Reviewing", slug=slug, by=User.objects.get(username="owner"))
     for role in DEMO_ROLES:
         set_member(system, User.objects.get(username=role.value), role)
+    return system
+
+
+def system_to_review() -> System:
+    """Two releases of two trials each, which wait for judges that people bear out."""
+    system = system_of(SLUG)
     for name in REVIEWERS[1:]:
         person = User.objects.create_user(username=name, first_name=name.capitalize())
         set_member(system, person, Role.REVIEWER)
@@ -262,3 +268,32 @@ def disputes_are_decided(page: Page) -> None:
     page.goto(reverse("decided-disputes", kwargs={"slug": SLUG}))
     expect(page.locator("main")).to_contain_text("Step 4 says another thing.")
     assert_holds(page)
+
+
+def test_labels_need_no_script(open_page: Opener) -> None:
+    system = system_of("plainly-reviewing")
+    ingest(system, [judged(0), judged(1)], release="1.0")
+    bring_into_effect(system, CONTRACT)
+    new = reverse("calibration-set-new", kwargs={"slug": system.slug})
+    page = open_page(new, who="reviewer", width=390, scripts=False)
+    page.fill("#id_name", "Truthful answers")
+    page.check("input[name=sampling][value=random]")
+    page.fill("#id_n", "2")
+    page.fill("#id_reason", "The judges disagree.")
+    page.click("form.panel button[type=submit]")
+    page.click(".page-head a[href$='/label/']")
+    assert_blind(page)
+    first = on_trial(page)
+    page.check("input[name=decision][value=fail]", force=True)
+    page.fill("#decision-reason", "That is wrong.")
+    page.click("text=Save the draft")
+    expect(page.locator("#decision-reason")).to_have_value("That is wrong.")
+    page.click("[data-decide]")
+    expect(page.locator(".messages")).to_contain_text("Your label is kept.")
+    assert on_trial(page) != first
+    label = Label.objects.get(item__set__system=system)
+    assert (label.value, label.reason, label.by.username if label.by else "") == (
+        "fail",
+        "That is wrong.",
+        "reviewer",
+    )
