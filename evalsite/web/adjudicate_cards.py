@@ -231,7 +231,8 @@ def missing_words(citations: Sequence[tuple[int, str]], n_steps: int) -> str:
     ]
     more = f", and {len(missing) - 6} more" if len(missing) > 6 else ""
     verb = "does" if len(missing) == 1 else "do"
-    return f"{'; '.join(named)}{more}: {verb} not exist".capitalize()
+    words = f"{'; '.join(named)}{more}: {verb} not exist"
+    return words[0].upper() + words[1:]
 
 
 def cited_words(citations: Sequence[tuple[int, str]], n_steps: int) -> str:

@@ -9,7 +9,17 @@ from urllib.parse import urlencode
 import pytest
 from django.db.models import QuerySet
 
-from reviews.models import Case, Regrade
+from reviews.models import (
+    CalibrationSet,
+    Case,
+    Dispute,
+    JudgeRun,
+    ProbeBatch,
+    Regrade,
+    Rubric,
+    Verdict,
+)
+from reviews.selectors.vouching import vouch_groups
 from tests.browser.conftest import Opener, Site
 from tests.browser.evidence import ATTACK, HOSTILE, HOSTILE_TASK
 from traces.models import (
@@ -18,6 +28,7 @@ from traces.models import (
     ContractVersion,
     Release,
     Run,
+    System,
     Task,
     Trial,
     Upload,
@@ -48,6 +59,7 @@ def addresses(site: Site) -> list[str]:
         "releases": Release.objects.filter(system=system),
         "uploads": Upload.objects.filter(system=system),
         "cases": Case.objects.filter(system=system),
+        "disputes": Dispute.objects.filter(system=system),
         "contracts/versions": ContractVersion.objects.filter(task__system=system),
         "contracts/previews": ContractPreview.objects.filter(system=system),
     }
@@ -56,8 +68,19 @@ def addresses(site: Site) -> list[str]:
         *(f"{root}/production/", f"{root}/cases/?state=all", f"{root}/regrades/"),
         *(f"{root}/contracts/", f"{root}/contracts/?view=proposals", f"{root}/families/"),
     ]
+    found += [
+        *(f"{root}/disputes/?view=groups&state=all", f"{root}/disputes/?view=list&state=all"),
+        *(f"{root}/disputes/decided/", f"{root}/labelling/", f"{root}/labelling/import/"),
+        *(f"{root}/judges/", f"{root}/probes/", f"{root}/judge-runs/", f"{root}/rubrics/"),
+        *(f"{root}/rubrics/{one.pk}/" for one in Rubric.objects.filter(system=system)),
+        *(f"{root}/vouching/?group={one.key}" for one in vouch_groups(system.pk)),
+        *(f"{root}/judges/{judge}/{criterion}/" for judge, criterion in judges_of(system)),
+    ]
     numbered: dict[str, QuerySet[Any]] = {
         "contracts/proposals": ContractProposal.objects.filter(system=system),
+        "judge-runs": JudgeRun.objects.filter(system=system),
+        "labelling": CalibrationSet.objects.filter(system=system),
+        "probes": ProbeBatch.objects.filter(system=system),
         "regrades": Regrade.objects.filter(system=system),
     }
     for name, rows in numbered.items():
@@ -76,13 +99,29 @@ def addresses(site: Site) -> list[str]:
     return found
 
 
+def judges_of(system: System) -> list[tuple[int, int]]:
+    """Judges with a card, by version and criterion."""
+    said = Verdict.objects.filter(trial__system=system, grader_version__grader__kind="model")
+    pairs = said.values_list("grader_version", "criterion").order_by("grader_version", "criterion")
+    return list(pairs.distinct())
+
+
 def reviewers_addresses() -> list[str]:
-    """The forms of the attacked task's trials that only a reviewer opens."""
+    """The forms of the attacked task's trials that only a reviewer opens, and what is reviewed."""
     trials = Trial.objects.filter(task__system__slug=HOSTILE, task__task_id=HOSTILE_TASK)
+    root = f"/systems/{HOSTILE}"
     return [
-        f"/systems/{HOSTILE}/trials/{trial.uuid}/{form}/"
-        for trial in trials.order_by("pk")
-        for form in ("verdict", "mark")
+        *(
+            f"{root}/trials/{trial.uuid}/{form}/"
+            for trial in trials.order_by("pk")
+            for form in ("verdict", "mark")
+        ),
+        *(f"{root}/labelling/new/", f"{root}/labelling/2/", f"{root}/labelling/3/label/"),
+        f"{root}/disputes/?view=list&state=all",
+        *(
+            f"{root}/disputes/{one.uuid}/"
+            for one in Dispute.objects.filter(system__slug=HOSTILE).order_by("pk")
+        ),
     ]
 
 
@@ -98,8 +137,10 @@ def test_nothing_of_it_runs_on_any_page(who: str, site: Site, open_page: Opener)
             seen.append(f"no page at {address}")
         if page.evaluate("window.__pwn !== undefined"):
             seen.append(f"ran on {address}")
-        if UNSEEN.search(page.evaluate(_SHOWN)):
-            seen.append(f"unseen characters without a mark on {address}")
+        shown = page.evaluate(_SHOWN)
+        if found_at := UNSEEN.search(shown):
+            around = shown[max(0, found_at.start() - 80) : found_at.end() + 20]
+            seen.append(f"unseen characters without a mark on {address}: {around!a}")
         if page.evaluate("document.querySelector('main').scrollWidth > innerWidth"):
             seen.append(f"too wide: {address}")
         strange = page.eval_on_selector_all(
@@ -107,7 +148,7 @@ def test_nothing_of_it_runs_on_any_page(who: str, site: Site, open_page: Opener)
             "all => all.map((a) => a.href).filter((href) => !href.startsWith(location.origin))",
         )
         seen += [f"link to {href} on {address}" for href in strange]
-    assert seen == []
+    assert not seen, seen
 
 
 def trial_of(page: Page, task_id: str) -> None:

@@ -145,7 +145,7 @@ def test_the_page_shows_what_is_asked_said_and_cited(client: Client, cast: Cast)
     assert (first.row.score, first.answer.text) == ("0.25", '{"raw_answer": "no"}')
     assert (page.cited_words, page.missing_words) == (
         "2 cited steps of 4",
-        "Step 9, cited by judge 1 (fail): does not exist",
+        "Step 9, cited by Judge 1 (fail): does not exist",
     )
     assert [(link.label, link.title) for link in page.cited_links] == [
         ("step 2", "cited by Judge 1 (fail), Judge 2 (pass)"),
