@@ -31,7 +31,7 @@ from evalsite.web.dispute_rows import (
 )
 from evalsite.web.dispute_words import STANCES, heading_of
 from reviews.models import Criterion
-from reviews.selectors.blinding import HIDDEN, hidden_criteria, open_items
+from reviews.selectors.blinding import HIDDEN, hidden_criteria, hidden_in
 from reviews.selectors.decided_disputes import decided_disputes
 from reviews.selectors.disputes import (
     DisputeFilter,
@@ -124,12 +124,7 @@ def _shown(totals: DisputeTotals, filters: DisputeFilters) -> DisputeTotals:
 
 def _hidden_from(access: Access) -> Hidden:
     """What the person must not see of open blind sets, by trial. No query for most people."""
-    if access.role is not Role.REVIEWER:
-        return {}
-    items = open_items().filter(set__system=access.system)
-    return hidden_criteria(
-        access.user.pk, access.role, items.values_list("trial", flat=True).distinct()
-    )
+    return hidden_in(access.user.pk, access.role, access.system.pk)
 
 
 def _pairs(hidden: Hidden) -> tuple[tuple[int, str], ...]:

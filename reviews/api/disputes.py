@@ -17,6 +17,7 @@ from evalsite.api_access import ApiView, BadRequestError, caller_of
 from reviews.api.figures import RefusedSerializer
 from reviews.core.disputes import DisputeKind
 from reviews.models import DisputeState
+from reviews.selectors.blinding import hidden_in
 from reviews.selectors.disputes import (
     DisputeFilter,
     DisputePage,
@@ -84,7 +85,10 @@ def dispute_documents(chosen: DisputeFilter) -> Iterator[dict[str, Any]]:
 
 
 class DisputeList(ApiView):
-    """Disputes: those that decide something first, then by class and age."""
+    """Disputes: those that decide something first, then by class and age.
+
+    Those of trials that a signed-in reviewer may still be asked to label blind are left out.
+    """
 
     @extend_schema(
         parameters=[
@@ -109,14 +113,16 @@ class DisputeList(ApiView):
     )
     def get(self, request: Request) -> Response:
         query = request.query_params
-        system = caller_of(request, query.get("system", "")).system
+        caller = caller_of(request, query.get("system", ""))
+        hidden = hidden_in(caller.user.pk, caller.role, caller.system.pk)
         chosen = DisputeFilter(
-            system.pk,
+            caller.system.pk,
             state=_state(query.get("state", DisputeState.OPEN.value)),
             deciding=_is_deciding(query.get("deciding", "0")),
             criterion_class=_word(query.get("class"), CriterionClass, "class"),
             criterion=clean_text(query["criterion"]) if "criterion" in query else None,
             kind=_word(query.get("kind"), DisputeKind, "kind"),
+            without=tuple((trial, name) for trial, names in hidden.items() for name in names),
         )
         after = None
         if "after" in query:

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, Q
 
-from reviews.models import CalibrationItem, CalibrationSet, Label, Revelation, Seat, Verdict
+from reviews.models import (
+    Adjudication,
+    CalibrationItem,
+    CalibrationSet,
+    Label,
+    Revelation,
+    Seat,
+    Verdict,
+)
 from reviews.permissions.flags import role_in
 from reviews.permissions.verdicts import verdict_refusal
 from traces.models import Role, Run, Trial, Upload, User
@@ -59,7 +67,8 @@ def label_refusal(item: CalibrationItem, trial: Trial, user: User) -> str:
             is_left=Exists(
                 Seat.objects.filter(item=OuterRef("pk"), by=user, ended_at__isnull=False)
             ),
-            is_seen=Exists(Revelation.objects.filter(trial=trial, criterion=criterion, by=user)),
+            is_seen=Exists(Revelation.objects.filter(trial=trial, criterion=criterion, by=user))
+            | Exists(Adjudication.objects.filter(trial=trial, criterion=criterion, by=user)),
             is_own=Exists(Verdict.objects.filter(trial=trial, criterion=criterion, by=user)),
         )
         .values_list("is_labelled", "is_left", "is_seen", "is_own")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from reviews.models import CalibrationItem, Label, Revelation, Verdict
+from reviews.models import Adjudication, CalibrationItem, Label, Revelation, Verdict
 from traces.models import Role
 
 HIDDEN = "Hidden from you: this trial is in a blind set."
@@ -29,7 +29,8 @@ def hidden_criteria(
     """Criteria of trials on which a page keeps from a person what others say, by trial.
 
     Those of open blind sets, from reviewers who have neither labelled the item, nor asked to see
-    it, nor given a verdict of their own on it. One query; none for people who are no reviewers.
+    it, nor given a verdict of their own on it, nor decided on it. One query; none for people who
+    are no reviewers.
     """
     wanted = list(trial_pks)
     if role is not Role.REVIEWER or not wanted:
@@ -39,12 +40,21 @@ def hidden_criteria(
         ~Exists(Label.objects.filter(item=OuterRef("pk"), by=user_pk)),
         ~Exists(Revelation.objects.filter(**about)),
         ~Exists(Verdict.objects.filter(**about)),
+        ~Exists(Adjudication.objects.filter(**about)),
         trial__in=wanted,
     )
     names: dict[int, set[str]] = {}
     for trial, name in found.values_list("trial", "set__criterion__name"):
         names.setdefault(trial, set()).add(name)
     return {trial: frozenset(each) for trial, each in names.items()}
+
+
+def hidden_in(user_pk: int, role: Role | None, system_pk: int) -> dict[int, frozenset[str]]:
+    """The same of all trials of a system that people are asked to label. At most two queries."""
+    if role is not Role.REVIEWER:
+        return {}
+    items = open_items().filter(set__system=system_pk)
+    return hidden_criteria(user_pk, role, items.values_list("trial", flat=True).distinct())
 
 
 def is_hidden(user_pk: int, role: Role | None, trial_pk: int, criterion: str) -> bool:

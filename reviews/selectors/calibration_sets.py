@@ -288,6 +288,8 @@ WHERE i.set_id = ANY(%(sets)s) AND i.settled_at IS NULL AND i.withdrawn_at IS NU
                   AND x.ended_at IS NOT NULL)
   AND NOT EXISTS (SELECT FROM reviews_revelation r WHERE r.trial_id = i.trial_id
                   AND r.criterion_id = s.criterion_id AND r.by_id = %(me)s)
+  AND NOT EXISTS (SELECT FROM reviews_adjudication d WHERE d.trial_id = i.trial_id
+                  AND d.criterion_id = s.criterion_id AND d.by_id = %(me)s)
   AND NOT EXISTS (SELECT FROM reviews_verdict v WHERE v.trial_id = i.trial_id
                   AND v.criterion_id = s.criterion_id AND v.by_id = %(me)s)
   AND NOT EXISTS (SELECT FROM traces_contractversion c JOIN traces_contractproposal p

@@ -25,7 +25,9 @@ SELECT i.id, i.position, i.n_needed,
     AND d.held_until IS NOT NULL),
   own.ending, own.expires_at,
   EXISTS (SELECT FROM reviews_revelation r WHERE r.trial_id = i.trial_id
-    AND r.criterion_id = %(criterion)s AND r.by_id = %(me)s),
+    AND r.criterion_id = %(criterion)s AND r.by_id = %(me)s)
+    OR EXISTS (SELECT FROM reviews_adjudication d WHERE d.trial_id = i.trial_id
+      AND d.criterion_id = %(criterion)s AND d.by_id = %(me)s),
   EXISTS (SELECT FROM reviews_verdict v WHERE v.trial_id = i.trial_id
     AND v.criterion_id = %(criterion)s AND v.by_id = %(me)s),
   t.release_id = ANY(%(brought)s)

@@ -164,13 +164,14 @@ def _is_same(head: Adjudication, row: Adjudication) -> bool:
 
 def _check_open(trial: Trial, basis: DisputeBasis, head: Adjudication | None, seen: str) -> None:
     """Raises where it is not the person's to decide by now, or they have not seen what there is."""
+    # First: who may still label it is not told of an earlier decision.
+    if item := awaited_label(trial.pk, basis.criterion):
+        raise AdjudicationError(awaits_words(item))
     if conflict := conflict_of(basis, head, seen):
         raise AdjudicationConflictError(conflict)
     dispute = Dispute.objects.filter(trial=trial, criterion=basis.criterion).first()
     if head is None and (dispute is None or dispute.state == DisputeState.OVER.value):
         raise AdjudicationError(NO_DISPUTE)
-    if item := awaited_label(trial.pk, basis.criterion):
-        raise AdjudicationError(awaits_words(item))
 
 
 def awaits_words(item: CalibrationItem) -> str:

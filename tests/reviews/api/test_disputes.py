@@ -13,8 +13,10 @@ from reviews.api import disputes as api
 from reviews.models import Dispute
 from tests.support.cast import Cast, person
 from tests.support.disputes import disputed, judged
+from tests.support.evidence import ingest, record
 from tests.support.keys import header
-from traces.models import Role, Scope
+from tests.support.labels import stored_set
+from traces.models import Role, Scope, Trial, User
 from traces.services.people import set_member
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +109,29 @@ def test_filters_and_pages_of_the_list(
     Dispute.objects.filter(criterion="outcome").update(state="over", closed_at=timezone.now())
     assert names(get(client, cast, state="over")) == ["idle"]
     assert len(names(get(client, cast, state="all", after="1.0.0.0"))) == 2
+
+
+def test_a_reviewer_who_may_label_a_trial_blind_reads_none_of_its_disputes(
+    client: Client, cast: Cast
+) -> None:
+    on_outcome = judged(terse="pass")["verdicts"]
+    on_tone = judged(code=None, criterion="tone", terse="pass", long="fail")["verdicts"]
+    ingest(cast.system, [record(trial=n, verdicts=on_outcome + on_tone) for n in (0, 1)])
+    stored_set(cast.system, [Trial.objects.get(label="0")], by=cast.owner)
+
+    def read(by: User, **query: str) -> list[tuple[str, str]]:
+        client.force_login(by)
+        answer = client.get(PATH, {"system": cast.system.slug, **query})
+        return sorted((each["trial"], each["criterion"]) for each in answer.json()["disputes"])
+
+    everything = [("0", "outcome"), ("0", "tone"), ("1", "outcome"), ("1", "tone")]
+    assert read(cast.viewer) == everything
+    assert read(cast.reviewer) == [("0", "outcome"), ("1", "outcome"), ("1", "tone")]
+    assert read(cast.reviewer, kind="judge_judge") == [("1", "tone")]
+    asked = client.get(f"/api/v1/trials/{Trial.objects.get(label='0').uuid}")
+    # Whoever reads the trial has seen what is said of it.
+    assert asked.status_code == 200
+    assert read(cast.reviewer) == everything
 
 
 @pytest.mark.parametrize(

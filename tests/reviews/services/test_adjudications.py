@@ -11,6 +11,7 @@ from reviews.core.disposition import AdjudicationRuling
 from reviews.models import (
     Adjudication,
     CaseEvent,
+    Criterion,
     Dispute,
     DisputeSkip,
     RubricRequest,
@@ -46,6 +47,7 @@ from tests.support.adjudications import CONTRACT, disputed_trial, seen_of
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record, verdict
 from tests.support.in_effect import contract_in_effect
+from tests.support.labels import stored_set
 from traces.core.records import TrialStatus, VerdictValue
 from traces.models import EvidenceAddition, Member, Role, Run, Task, Trial, User
 from traces.services.people import set_member
@@ -178,6 +180,19 @@ def standings_of(trial: Trial) -> TrialStandings:
         status=TrialStatus.COMPLETED,
         contract_pk=Task.objects.get(pk=trial.task_id).contract_id,
     )
+
+
+def test_who_may_still_label_it_is_not_told_of_an_earlier_decision(cast: Cast) -> None:
+    trial = disputed_trial(cast)
+    seen = seen_of(trial)
+    decide(trial, cast.reviewer, seen=seen)
+    criterion = Criterion.objects.get(system=cast.system, name="truthful")
+    stored_set(cast.system, [trial], by=cast.owner, criterion=criterion)
+
+    for before in (seen, seen_of(trial), ""):
+        with pytest.raises(AdjudicationError) as refused:
+            decide(trial, cast.second_reviewer, seen=before)
+        assert str(refused.value).startswith("It waits for a blind label: ")
 
 
 def asked_now(cast: Cast, trial: Trial, contract: str) -> None:

@@ -25,6 +25,7 @@ from reviews.permissions.labels import (
     WITHDRAWN,
 )
 from reviews.permissions.verdicts import ADDED_EVIDENCE, UPLOADED_VERDICTS
+from reviews.selectors.blinding import hidden_criteria
 from reviews.selectors.calibration_sets import left_for
 from reviews.services.labels import give_label, wants_labels
 from reviews.services.person_verdicts import BLIND_LABEL, OUTDATED, VerdictError, give_verdict
@@ -301,6 +302,33 @@ def test_what_a_verdict_is_refused_for_refuses_a_label(
     assert refused(seated(of, third).item, third, **wrong) == sentence
     assert refused(CalibrationItem.objects.get(), third, seen="7.0") == OUTDATED
     assert Label.objects.count() == 2
+
+
+def test_who_decided_on_a_trial_before_is_not_asked_for_a_label_of_it(cast: Cast) -> None:
+    of = blind_set(cast, 2)
+    held = seated(of, cast.reviewer)
+    Adjudication.objects.create(
+        system=cast.system,
+        trial=held.item.trial,
+        criterion=of.criterion,
+        ruling="fail",
+        reason="Step 2.",
+        cited_steps=[],
+        seen=[],
+        evidence_order=0,
+        evidence_digest=held.item.trial.digest,
+        is_by_party=False,
+        by=cast.reviewer,
+        decided_at=NOW,
+    )
+
+    assert refused(held.item, cast.reviewer) == SEEN
+    assert seated(of, cast.reviewer).item != held.item
+    assert left_for(cast.reviewer, cast.system.pk, [of.pk]) == {of.pk: 1}
+    trials = [held.item.trial_id]
+    people = (cast.reviewer, cast.second_reviewer)
+    hidden = [hidden_criteria(who.pk, Role.REVIEWER, trials) for who in people]
+    assert hidden == [{}, {held.item.trial_id: frozenset({"tone"})}]
 
 
 def test_who_uploaded_verdicts_on_a_trial_is_not_asked_for_a_label_of_it(cast: Cast) -> None:
