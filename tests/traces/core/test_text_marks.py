@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.traces.core.formats.reading import CASES
 from traces.core.text_marks import (
     Segment,
     clean_text,
