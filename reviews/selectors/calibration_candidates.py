@@ -49,19 +49,46 @@ class CandidateFilter:
 
 # A criterion that only checks decide is labelled where judges speak on it as well. Formats bring many
 # small constraints of their own, which are for code alone.
-_NAMES = """
-SELECT c.name, bool_or(g.kind = 'model'),
-       bool_or(v.by_id IS NULL AND v.contract_id IS NULL AND k.contract_id IS NULL
-               AND (g.kind <> 'code' OR v.criterion_class IN ('outcome', 'semantic')))
-FROM reviews_verdict v
-JOIN reviews_criterion c ON c.id = v.criterion_id
-JOIN reviews_graderversion gv ON gv.id = v.grader_version_id
-JOIN reviews_grader g ON g.id = gv.grader_id
-JOIN traces_trial t ON t.id = v.trial_id
-JOIN traces_task k ON k.id = t.task_id
-WHERE c.system_id = %s AND k.split <> 'tuning'
-GROUP BY c.name
+# Each grader version and criterion is found once along an index, and looked at until it is told:
+# work in proportion to these, not to the verdicts.
+_TOLD = """
+    SELECT true AS yes
+    FROM (SELECT trial_id, by_id, contract_id, criterion_class FROM reviews_verdict
+          WHERE grader_version_id = p.version AND criterion_id = p.criterion OFFSET 0) v
+    JOIN traces_trial t ON t.id = v.trial_id
+    JOIN traces_task k ON k.id = t.task_id
+    WHERE k.split <> 'tuning' AND {condition} LIMIT 1
 """
+_NAMES = """
+WITH RECURSIVE pairs AS (
+    SELECT gv.id AS version, g.kind,
+           (SELECT v.criterion_id FROM reviews_verdict v WHERE v.grader_version_id = gv.id
+            ORDER BY v.criterion_id LIMIT 1) AS criterion
+    FROM reviews_graderversion gv JOIN reviews_grader g ON g.id = gv.grader_id
+    WHERE g.system_id = %(system)s
+    UNION ALL
+    SELECT p.version, p.kind,
+           (SELECT v.criterion_id FROM reviews_verdict v
+            WHERE v.grader_version_id = p.version AND v.criterion_id > p.criterion
+            ORDER BY v.criterion_id LIMIT 1)
+    FROM pairs p WHERE p.criterion IS NOT NULL
+)
+SELECT c.name, bool_or(j.yes IS NOT NULL), bool_or(i.yes IS NOT NULL)
+FROM pairs p
+JOIN reviews_criterion c ON c.id = p.criterion
+LEFT JOIN LATERAL ({judged}) j ON p.kind = 'model'
+LEFT JOIN LATERAL ({plain}) i ON EXISTS (
+    SELECT FROM traces_task k
+    WHERE k.system_id = %(system)s AND k.contract_id IS NULL AND k.split <> 'tuning')
+GROUP BY c.name
+HAVING bool_or(j.yes IS NOT NULL) OR bool_or(i.yes IS NOT NULL)
+""".format(
+    judged=_TOLD.format(condition="true"),
+    plain=_TOLD.format(
+        condition="v.by_id IS NULL AND v.contract_id IS NULL AND k.contract_id IS NULL"
+        " AND (p.kind <> 'code' OR v.criterion_class IN ('outcome', 'semantic'))"
+    ),
+)  # noqa: S608 - own conditions
 
 
 def criteria_to_label(system_pk: int) -> tuple[LabelCriterion, ...]:
@@ -72,7 +99,7 @@ def criteria_to_label(system_pk: int) -> tuple[LabelCriterion, ...]:
     decides. Tasks of split tuning are left out: their labels never count.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_NAMES, [system_pk])
+        cursor.execute(_NAMES, {"system": system_pk})
         rows = cursor.fetchall()
     judged = frozenset(name for name, is_judged, _ in rows if is_judged)
     tasks = (
