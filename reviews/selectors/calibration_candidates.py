@@ -82,13 +82,13 @@ LEFT JOIN LATERAL ({plain}) i ON EXISTS (
     WHERE k.system_id = %(system)s AND k.contract_id IS NULL AND k.split <> 'tuning')
 GROUP BY c.name
 HAVING bool_or(j.yes IS NOT NULL) OR bool_or(i.yes IS NOT NULL)
-""".format(
+""".format(  # noqa: S608 - own conditions
     judged=_TOLD.format(condition="true"),
     plain=_TOLD.format(
         condition="v.by_id IS NULL AND v.contract_id IS NULL AND k.contract_id IS NULL"
         " AND (p.kind <> 'code' OR v.criterion_class IN ('outcome', 'semantic'))"
     ),
-)  # noqa: S608 - own conditions
+)
 
 
 def criteria_to_label(system_pk: int) -> tuple[LabelCriterion, ...]:
