@@ -30,6 +30,7 @@ from reviews.models import (
     Regrade,
     Rubric,
     RubricRequest,
+    Verdict,
 )
 from tests.support.cast import Cast
 from tests.support.evidence import ingest, record
@@ -211,6 +212,18 @@ def review_of(trial: Trial, by: User, *, number: int) -> dict[str, object]:
     criterion, _ = Criterion.objects.get_or_create(system=system, name="truthful")
     grader = Grader.objects.create(system=system, kind="model", name="judge")
     version = GraderVersion.objects.create(grader=grader, version="1")
+    Verdict.objects.create(
+        trial=trial,
+        grader_version=version,
+        criterion=criterion,
+        criterion_class="semantic",
+        is_mandatory=False,
+        value="pass",
+        key="v",
+        cited_steps=[],
+        digest=uuid.uuid4(),
+        evidence_digest=trial.digest,
+    )
     dispute = Dispute.objects.create(
         system=system,
         trial=trial,
