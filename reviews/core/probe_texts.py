@@ -70,7 +70,7 @@ _COURTESY = re.compile(
     r"[^,;:\n]{0,80})?"
     r"|if (?:you (?:have|need)|there(?:'|’)s|there is) (?:any|anything)[^,;:\n]{0,60},? (?:please )?"
     r"(?:let me know|feel free to (?:ask|reach out|contact us)|do(?:n(?:'|’)t| not) hesitate to ask)"
-    r"|have a (?:great|good|nice|lovely|wonderful|pleasant|safe) [a-z ]{2,30}",
+    r"|have a (?:safe|great|good|nice|lovely|wonderful|pleasant) [a-z ]{2,30}",
     re.IGNORECASE,
 )
 _FILLERS = re.compile(r"(?i)\b(?:really|very|kindly|actually|basically|simply) ")
