@@ -7,6 +7,15 @@ from reviews.models.adjudications import Adjudication, DraftPurpose, ReviewDraft
 from reviews.models.cases import Case, CaseEvent, CaseEventKind, CaseState
 from reviews.models.disputes import Dispute, DisputeSkip, DisputeState
 from reviews.models.flags import Flag, FlagClosing, FlagCode
+from reviews.models.gates import (
+    AlertSeen,
+    ExclusionConfirmation,
+    ExclusionEnd,
+    GateAlert,
+    GateReevaluation,
+    ReleaseGate,
+    RunExclusion,
+)
 from reviews.models.judges import (
     Calibration,
     JudgeRun,
@@ -28,12 +37,20 @@ from reviews.models.labels import (
 from reviews.models.marks import CheckMark, CheckMarkWithdrawal
 from reviews.models.regrades import Regrade
 from reviews.models.rubrics import Rubric, RubricRequest, RubricVersion
+from reviews.models.signoffs import EvidenceManifest, SignOff, SignOffVoid
+from reviews.models.thresholds import (
+    RiskTier,
+    ThresholdSet,
+    TierAssignment,
+    TierRetirement,
+)
 from reviews.models.verdicts import Criterion, Grader, GraderVersion, Verdict, WaitingVerdict
 
 __all__ = [
     "AcceptedPath",
     "AcceptedPathWithdrawal",
     "Adjudication",
+    "AlertSeen",
     "Calibration",
     "CalibrationItem",
     "CalibrationSet",
@@ -50,9 +67,14 @@ __all__ = [
     "DisputeSkip",
     "DisputeState",
     "DraftPurpose",
+    "EvidenceManifest",
+    "ExclusionConfirmation",
+    "ExclusionEnd",
     "Flag",
     "FlagClosing",
     "FlagCode",
+    "GateAlert",
+    "GateReevaluation",
     "Grader",
     "GraderVersion",
     "JudgeRun",
@@ -62,15 +84,23 @@ __all__ = [
     "ProbeBatch",
     "ProbeVerdict",
     "Regrade",
+    "ReleaseGate",
     "Revelation",
     "ReviewDraft",
+    "RiskTier",
     "Rubric",
     "RubricRequest",
     "RubricVersion",
+    "RunExclusion",
     "Sampling",
     "Seat",
     "SeatEnding",
     "SetVouch",
+    "SignOff",
+    "SignOffVoid",
+    "ThresholdSet",
+    "TierAssignment",
+    "TierRetirement",
     "Verdict",
     "Vouch",
     "WaitingVerdict",

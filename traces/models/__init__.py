@@ -10,7 +10,17 @@ from traces.models.contracts import (
     ContractVersion,
     SplitChange,
 )
-from traces.models.people import ApiKey, Member, Role, Scope, System, User
+from traces.models.people import (
+    ApiKey,
+    Invitation,
+    Member,
+    MemberChange,
+    Role,
+    Scope,
+    SignedInDevice,
+    System,
+    User,
+)
 from traces.models.projections import TaskFigures, TrialDisposition, TrialFixture
 from traces.models.rules import (
     BackgroundWork,
@@ -54,8 +64,10 @@ __all__ = [
     "Door",
     "EvidenceAddition",
     "HeldOutExposure",
+    "Invitation",
     "LineOutcome",
     "Member",
+    "MemberChange",
     "Release",
     "Role",
     "RulesDecision",
@@ -67,6 +79,7 @@ __all__ = [
     "Run",
     "RunTask",
     "Scope",
+    "SignedInDevice",
     "Split",
     "SplitChange",
     "System",

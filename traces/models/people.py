@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from evalsite.common.fields import one_of
+from evalsite.common.triggers import append_only
 
 
 class Role(StrEnum):
@@ -99,3 +100,73 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class MemberChange(models.Model):
+    """A change of a person's role in a system. `old` or `new` "": no member."""
+
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    old = models.CharField(max_length=16, blank=True)
+    new = models.CharField(max_length=16, blank=True)
+    reason = models.TextField(blank=True)
+    by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, related_name="+"
+    )  # null: the operator, by command
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(old__in=["", *(r.value for r in Role)])
+                & models.Q(new__in=["", *(r.value for r in Role)])
+                & ~models.Q(old=models.F("new")),
+                name="member_change_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["system", "user", "-id"], name="member_change_newest")]
+        triggers = append_only("a change of role")
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.old or 'none'} to {self.new or 'none'}"
+
+
+class Invitation(models.Model):
+    """An address by which one person becomes a member. Only the hash of its secret is stored."""
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="invitations")
+    role = models.CharField(max_length=16)
+    note = models.CharField(max_length=200)  # for whom it is
+    secret_sha256 = models.BinaryField(max_length=32)
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    taken_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    taken_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [one_of("role", Role, name="invitation_role_known")]
+
+    def __str__(self) -> str:
+        return f"{self.role} for {self.note}"
+
+
+class SignedInDevice(models.Model):
+    """A session of a person, so that they can see and end it. Its key is stored as a hash."""
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="devices")
+    session_sha256 = models.BinaryField(max_length=32, unique=True)
+    address = models.CharField(max_length=64, blank=True)
+    agent = models.CharField(max_length=300, blank=True)
+    signed_in_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "-last_seen_at"], name="device_newest")]
+
+    def __str__(self) -> str:
+        return f"device {self.uuid}"
