@@ -20,7 +20,7 @@ class CheckKind(StrEnum):
 
     OUTCOME_RATE = "outcome_rate"
     RULE_CLEAN_RATE = "rule_clean_rate"
-    PASS_HAT_K = "pass_hat_k"  # noqa: S105 - no password
+    PASS_HAT_K = "pass_hat_k"
     PROHIBITED = "prohibited"  # trials with a prohibited attempt, by harm
     PROHIBITED_RATE = "prohibited_rate"  # upper bound of the true rate of them
     COST_P95 = "cost_p95"
