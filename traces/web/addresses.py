@@ -323,3 +323,73 @@ class Addresses:
 
     def raw_line(self, upload: uuid.UUID, line: int) -> str:
         return f"{self.root}uploads/{upload}/lines/{line}/raw"
+
+    def gate(self, release: uuid.UUID) -> str:
+        """The gate of a release."""
+        return f"{self.root}releases/{release}/gate/"
+
+    def gate_report(self, release: uuid.UUID) -> str:
+        """The gate on paper."""
+        return f"{self.root}releases/{release}/gate/report/"
+
+    def gate_check(self, release: uuid.UUID, tier: uuid.UUID, kind: str) -> str:
+        """The evidence behind one check of a gate."""
+        return f"{self.root}releases/{release}/gate/checks/{tier}/{kind}/"
+
+    def sign(self, release: uuid.UUID) -> str:
+        """The form that signs a release; takes ?meaning=."""
+        return f"{self.root}releases/{release}/sign/"
+
+    def signatures(self, release: uuid.UUID) -> str:
+        return f"{self.root}releases/{release}/signatures/"
+
+    def signature(self, release: uuid.UUID, sign_off: uuid.UUID) -> str:
+        return f"{self.root}releases/{release}/signatures/{sign_off}/"
+
+    def leave_out(self, run: uuid.UUID) -> str:
+        """The form that leaves a run out of its release's gate."""
+        return f"{self.root}runs/{run}/leave-out/"
+
+    @property
+    def alerts(self) -> str:
+        return f"{self.root}alerts/"
+
+    @property
+    def thresholds(self) -> str:
+        """The risk tiers of the system."""
+        return f"{self.root}thresholds/"
+
+    @property
+    def tier_tasks(self) -> str:
+        """Which task is in which tier."""
+        return f"{self.root}thresholds/tasks/"
+
+    @property
+    def sample_plan(self) -> str:
+        """How many trials a threshold needs; takes ?tier= and ?release=."""
+        return f"{self.root}thresholds/plan/"
+
+    def tier(self, tier: uuid.UUID) -> str:
+        return f"{self.root}thresholds/{tier}/"
+
+    def threshold_edit(self, tier: uuid.UUID) -> str:
+        return f"{self.root}thresholds/{tier}/edit/"
+
+    def threshold_version(self, tier: uuid.UUID, number: int) -> str:
+        return f"{self.root}thresholds/{tier}/versions/{number}/"
+
+    @property
+    def members(self) -> str:
+        return f"{self.root}members/"
+
+    @property
+    def api_keys(self) -> str:
+        return f"{self.root}keys/"
+
+    @property
+    def audit(self) -> str:
+        """The audit log; takes ?kind= and ?id= for one object."""
+        return f"{self.root}audit/"
+
+    def audit_event(self, seq: int) -> str:
+        return f"{self.root}audit/{seq}/"

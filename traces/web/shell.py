@@ -59,7 +59,7 @@ def system_shell(access: Access, *, section: str) -> Shell:
                     NavItem("Judges", at.judges, is_current=section == "Judges"),
                 ),
             ),
-            _group("Release", section, ("Releases", at.releases)),
+            _group("Release", section, ("Releases", at.releases), ("Thresholds", at.thresholds)),
             NavGroup(
                 "System",
                 (
@@ -69,6 +69,9 @@ def system_shell(access: Access, *, section: str) -> Shell:
                     _counted("Rules", at.rules, section, menu.n_proposals, _PROPOSALS),
                     NavItem("Rubrics", at.rubrics, is_current=section == "Rubrics"),
                     NavItem("Families", at.families, is_current=section == "Families"),
+                    NavItem("Members", at.members, is_current=section == "Members"),
+                    NavItem("API keys", at.api_keys, is_current=section == "API keys"),
+                    NavItem("Audit log", at.audit, is_current=section == "Audit log"),
                 ),
             ),
         ),
