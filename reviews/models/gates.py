@@ -130,7 +130,7 @@ class ExclusionEnd(models.Model):
     ended_at = models.DateTimeField()
 
     class Meta:
-        triggers = append_only("the end of a run's exclusion")
+        triggers = append_only("the end of an exclusion")
 
     def __str__(self) -> str:
         return f"{self.exclusion_id} ended"
