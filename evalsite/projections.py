@@ -34,11 +34,13 @@ from reviews.selectors.votes import (
 from reviews.services.case_rows import follow_dispositions
 from reviews.services.dispute_rows import DecidedDisputes, follow_disputes, follow_standing
 from reviews.services.flags import DecidedTrial, raise_product_flags
+from reviews.services.gate_rows import touch_gates
 from traces.core.records import TrialStatus
 from traces.models import System, Task
 from traces.selectors.contracts import VersionedContract, contracts_named
 from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import shown_rules_id
+from traces.tasks import hint_gates
 
 _STATUSES = {status.value: status for status in TrialStatus}
 _DISPOSITION_COLUMNS = (
@@ -87,6 +89,7 @@ def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
     others = [(row.pk, row.stands) for row in rows if row.pk not in wanted]
     _update_standing(others)
     follow_standing(others)
+    hint_gates(touch_gates((row.release_id for row in rows), now=now))
     return {row.task_id for row in rows}
 
 

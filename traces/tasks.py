@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from functools import partial
 
 from celery import current_app
 from django.db import transaction
@@ -17,6 +19,7 @@ REGRADE = "evalsite.regrade"
 PREVIEW_CONTRACTS = "evalsite.preview_contracts"
 FINISH_HELD = "evalsite.finish_held"
 JUDGE_RUN = "evalsite.judge_run"
+COMPUTE_GATE = "evalsite.compute_gate"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -65,6 +68,12 @@ def hint_judge_run(run_id: int) -> None:
 def hint_held(draft_id: int, *, seconds: float) -> None:
     """Tell a worker to make a submitted decision final once its time has come; never fails."""
     transaction.on_commit(lambda: send_hint_of(FINISH_HELD, draft_id, after=seconds), robust=True)
+
+
+def hint_gates(release_pks: Iterable[int]) -> None:
+    """Tell a worker that gates of releases are out of date; never fails."""
+    for pk in release_pks:
+        transaction.on_commit(partial(send_hint_of, COMPUTE_GATE, pk), robust=True)
 
 
 def send_hint_of(task: str, pk: int, *, after: float = 0) -> bool:
