@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from evalsite.judge_runner.endpoint import (
     key_of,
     price_of,
 )
+from evalsite.key_texts import KeyTextError, audit_keys_in, signing_keys_in
 from reviews.core.judge_answers import Prices
 from traces.core.limits import MIB, Limits
 
@@ -156,6 +157,24 @@ VARIABLES: Final = (
         "1 shows error details in the browser; refused in production.",
     ),
     Variable("EVALSITE_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR."),
+    Variable(
+        "EVALSITE_SIGNING_KEY",
+        "",
+        "Ed25519 key that signs sign-offs, 32 bytes in base64; older ones behind it, separated by "
+        "commas, only verify. Without it one is made in the data folder. Several hosts need the same.",
+    ),
+    Variable(
+        "EVALSITE_SIGNING_KEY_FILE",
+        "",
+        "File that holds these keys, as base64 or PEM, instead of the keys themselves.",
+    ),
+    Variable(
+        "EVALSITE_AUDIT_KEY",
+        "",
+        "Key that tags the audit log, 32 bytes or more in base64; older ones behind it, separated "
+        "by commas. Without it one is made in the data folder. Several hosts need the same.",
+    ),
+    Variable("EVALSITE_AUDIT_KEY_FILE", "", "File that holds these keys, instead of the keys."),
     Variable("EVALSITE_DATABASE_POOL", "8", "Most database connections of one process."),
     Variable("EVALSITE_WORKERS", "2", "Worker processes that `up` starts."),
     Variable(
@@ -286,6 +305,8 @@ class Environment:
     max_waiting_uploads: int
     limits: Limits
     judge: JudgeEndpoint | None  # None: no judge is asked from here
+    signing_key: str = field(default="", repr=False)  # as given; "": kept in the data folder
+    audit_key: str = field(default="", repr=False)
 
 
 class _Reader:
@@ -357,6 +378,8 @@ def read_environment(values: Mapping[str, str], *, project: Path, testing: bool)
         max_waiting_uploads=reader.number("EVALSITE_MAX_WAITING_UPLOADS"),
         limits=_limits(reader),
         judge=_judge(reader),
+        signing_key=_own_key(reader, "EVALSITE_SIGNING_KEY", signing_keys_in),
+        audit_key=_own_key(reader, "EVALSITE_AUDIT_KEY", audit_keys_in),
     )
     if mode is Mode.PRODUCTION:
         reader.problems.extend(
@@ -472,6 +495,24 @@ def _judge_key(reader: _Reader) -> str:
     return reader.parsed("EVALSITE_JUDGE_KEY", _key, "") if key else ""
 
 
+def _own_key(reader: _Reader, name: str, parse: Callable[[str], object]) -> str:
+    """The text of keys of this site, from the variable or the file that another one names."""
+    text, file = reader.text(name), reader.text(f"{name}_FILE")
+    if text and file:
+        reader.problems.append(f"{name} and {name}_FILE are both set.")
+
+    def checked(text: str) -> str:
+        try:
+            parse(text)
+        except KeyTextError as error:
+            raise _WrongValueError(str(error)) from None
+        return text
+
+    if file:
+        return reader.parsed(f"{name}_FILE", lambda path: checked(_text_in_file(path)), "")
+    return reader.parsed(name, checked, "") if text else ""
+
+
 def _judge_address(*, allow_http: bool) -> Callable[[str], EndpointAddress | None]:
     def parsed(text: str) -> EndpointAddress | None:
         return _or_wrong(lambda: address_of(text, allow_http=allow_http)) if text else None
@@ -488,11 +529,14 @@ def _key(text: str) -> str:
 
 
 def _key_in_file(name: str) -> str:
+    return _key(_text_in_file(name))
+
+
+def _text_in_file(name: str) -> str:
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        return Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError):
         raise _WrongValueError("names a file that cannot be read") from None
-    return _key(text)
 
 
 def _or_wrong(parse: Callable[[], T]) -> T:

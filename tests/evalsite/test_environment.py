@@ -286,6 +286,25 @@ def test_one_key_is_enough(tmp_path: Path) -> None:
     )
 
 
+def test_keys_of_this_site_are_given_by_text_or_file(tmp_path: Path) -> None:
+    key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    (tmp_path / "audit").write_text(f"{key}\n")
+    given = {
+        "EVALSITE_SIGNING_KEY": key,
+        "EVALSITE_AUDIT_KEY_FILE": str(tmp_path / "audit"),
+    }
+    environment = read(given)
+    assert (environment.signing_key, environment.audit_key) == (key, f"{key}\n")
+    assert key not in repr(environment)
+    assert problems(given | {"EVALSITE_AUDIT_KEY": "short"}) == (
+        "EVALSITE_AUDIT_KEY and EVALSITE_AUDIT_KEY_FILE are both set.",
+    )
+    assert problems({"EVALSITE_AUDIT_KEY": "AAEC", "EVALSITE_SIGNING_KEY": "*"}) == (
+        "EVALSITE_SIGNING_KEY holds something that is no base64.",
+        "EVALSITE_AUDIT_KEY holds a key of fewer than 32 bytes in base64.",
+    )
+
+
 def test_operating_guide_has_exactly_these_variables() -> None:
     guide = (PROJECT / "docs" / "operating.md").read_text()
     rows = re.findall(r"^\| `([A-Z_]+)` \| (?:`(.*?)`|) *\| (.*?) \|$", guide, re.MULTILINE)
