@@ -5,12 +5,15 @@ Nothing here is real, and no agent ran: `desk` is the world, a small state machi
 records what happens as a harness would; `grading` decides by code from what happened, and tells what
 judges and people say; `records` writes native records. The same seed gives the same bytes.
 
+`gated` makes three more releases of the same paths, for the gate.
+
 `contracts/` holds the contract of each task, `people` what the demo's reviewer says. How the known
 gradings come out without a contract is said in `subscriptions`.
 """
 
 from evalsite.refund_desk.contract_texts import contract_texts, drafted_texts, earlier_texts
 from evalsite.refund_desk.desk import TOOL_KINDS
+from evalsite.refund_desk.gated import PAYMENT_TASKS, SERVICE_TASKS, gated_releases
 from evalsite.refund_desk.people import PersonSaid, people_said
 from evalsite.refund_desk.production import (
     BlindSaid,
@@ -22,6 +25,8 @@ from evalsite.refund_desk.records import TASKS, DeclaredRun, MadeUpRelease, rele
 from evalsite.refund_desk.story import Task as MadeUpTask
 
 __all__ = [
+    "PAYMENT_TASKS",
+    "SERVICE_TASKS",
     "TASKS",
     "TOOL_KINDS",
     "BlindSaid",
@@ -33,6 +38,7 @@ __all__ = [
     "contract_texts",
     "drafted_texts",
     "earlier_texts",
+    "gated_releases",
     "people_said",
     "probe_words",
     "production_lines",

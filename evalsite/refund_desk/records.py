@@ -13,7 +13,15 @@ from evalsite.refund_desk import accounts, bookings, refunds, subscriptions
 from evalsite.refund_desk.desk import Row
 from evalsite.refund_desk.grading import Verdicts
 from evalsite.refund_desk.session import Chance, HarnessBrokeError, Session
-from evalsite.refund_desk.story import NEW, OLD, Task, Trial
+from evalsite.refund_desk.story import (
+    GATE_BLOCKED,
+    GATE_READY,
+    GATE_WAITING,
+    NEW,
+    OLD,
+    Task,
+    Trial,
+)
 
 SEED: Final = "refund desk 1"
 TASKS: Final = (*refunds.TASKS, *subscriptions.TASKS, *bookings.TASKS, *accounts.TASKS)
@@ -47,23 +55,30 @@ class _Version:
     usd_per_output_token: float
 
 
-_VERSIONS: Final = MappingProxyType(
+VERSIONS: Final = MappingProxyType(
     {
         OLD: _Version("made-up-large-1", datetime(2026, 11, 16, 2, tzinfo=UTC), 8e-6, 24e-6),
         NEW: _Version("made-up-small-2", datetime(2026, 11, 23, 2, tzinfo=UTC), 7e-6, 21e-6),
+        GATE_BLOCKED: _Version(
+            "made-up-small-2", datetime(2026, 11, 26, 2, tzinfo=UTC), 7e-6, 21e-6
+        ),
+        GATE_WAITING: _Version(
+            "made-up-small-3", datetime(2026, 11, 27, 2, tzinfo=UTC), 7e-6, 21e-6
+        ),
+        GATE_READY: _Version("made-up-small-3", datetime(2026, 11, 28, 2, tzinfo=UTC), 7e-6, 21e-6),
     }
 )
 
 
 def releases() -> tuple[MadeUpRelease, ...]:
-    """Both releases, the older one first. The same bytes at each call."""
-    return tuple(_release(name) for name in _VERSIONS)
+    """The two releases of the story, the older one first. The same bytes at each call."""
+    return tuple(_release(name) for name in (OLD, NEW))
 
 
 def _release(name: str) -> MadeUpRelease:
     lines: list[bytes] = []
     counts: dict[str, dict[str, int]] = {}
-    at = _VERSIONS[name].begun_at
+    at = VERSIONS[name].begun_at
     for task in TASKS:
         for run in task.runs:
             if run.release != name:
@@ -94,7 +109,7 @@ def record_of(
     task: Task, release: str, run: str, number: int, attempt: int, trial: Trial, at: datetime
 ) -> Row:
     """The native record of one attempt at a task."""
-    version = _VERSIONS[release]
+    version = VERSIONS[release]
     facts = {**task.facts, **trial.facts}
     session = Session(
         task.opening(facts),

@@ -12,6 +12,9 @@ from evalsite.refund_desk.session import Session
 
 OLD: Final = "desk-1.0"
 NEW: Final = "desk-1.1"
+GATE_BLOCKED: Final = "desk-2.0"
+GATE_WAITING: Final = "desk-2.1"
+GATE_READY: Final = "desk-2.2"
 
 Facts: TypeAlias = Mapping[str, Any]
 Path: TypeAlias = Callable[[Session], None]
