@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.access import public
+from evalsite.demo_password import has_demo_password
 from traces.models import User
 from traces.web import pages
 
@@ -48,7 +49,7 @@ DEMO_ROLES = (
         "Second reviewer",
         "labels blind beside the first, decides what that one may not",
     ),
-    pages.DemoRole("owner", "Owner", "answers for the system, approves contracts and rules"),
+    pages.DemoRole("owner", "Owner", "answers for the system, sets thresholds, signs releases"),
     pages.DemoRole("viewer", "Viewer", "reads, comments and flags"),
 )
 _DEMO_NAMES = frozenset(role.value for role in DEMO_ROLES)
@@ -156,4 +157,6 @@ def _is_loopback(text: str) -> bool:
 def demo_person(name: str) -> User | None:
     """The person of the demo of that name, if they have no password of their own."""
     person = User.objects.filter(username=name, is_active=True).first()
-    return None if person is None or person.has_usable_password() else person
+    if person is None or not person.has_usable_password():
+        return person
+    return person if has_demo_password(person, settings.EVALSITE_DATA) else None

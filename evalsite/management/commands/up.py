@@ -24,6 +24,7 @@ from django.core.management import BaseCommand, call_command
 from django.db import OperationalError, connection, connections
 
 from evalsite.database import DatabaseUnreachableError, direct_connection
+from evalsite.demo_password import stored_password
 from evalsite.embedded.locks import try_lock
 from evalsite.embedded.postgres import EmbeddedPostgresError, sentence_of
 from evalsite.schema import schema_problem
@@ -155,6 +156,8 @@ class Command(BaseCommand):
         if demo:
             self._say("Open it and choose engineer, reviewer, owner or viewer: one click signs you")
             self._say("in, without a password, as long as evalsite listens on this machine only.")
+            if password := stored_password(settings.EVALSITE_DATA):
+                self._say(f"Signing a release asks for the owner's password: {password}")
         else:
             self._say("Sign in with your account; `python3 manage.py member --help` makes one.")
         self._say("Ctrl-C stops everything.\n")
