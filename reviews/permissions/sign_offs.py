@@ -92,7 +92,7 @@ _OF_SETS = """
     reviews_calibrationset s JOIN judged j ON j.criterion_id = s.criterion_id
         AND j.criterion_digest IS NOT DISTINCT FROM s.criterion_digest
 """
-_CONFLICTS = f"""
+_CONFLICTS = rf"""
 WITH of_release AS ({_TRIALS}),
      judged AS MATERIALIZED ({_JUDGED}),
      keys AS (SELECT id FROM traces_apikey WHERE user_id = %(user)s),
@@ -115,7 +115,9 @@ SELECT
   EXISTS (SELECT FROM reviews_rubricversion w JOIN reviews_rubric b ON b.id = w.rubric_id
           JOIN traces_contractversion v ON v.id = ANY(%(contracts)s)
           WHERE b.system_id = %(system)s AND w.by_id = %(user)s
-          AND position(b.name IN v.text) > 0 AND w.created_at <= %(now)s),
+          AND v.text ~ ('rubric["'']?\s*:\s*["'']?'
+                        || regexp_replace(b.name, '([^[:alnum:]_ ])', '\\\1', 'g'))
+          AND w.created_at <= %(now)s),
   EXISTS (SELECT FROM of_release t JOIN reviews_adjudication a ON a.trial_id = t.id
           WHERE a.by_id = %(user)s),
   EXISTS (SELECT FROM {_OF_SETS} JOIN reviews_calibrationitem i ON i.set_id = s.id
