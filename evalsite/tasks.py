@@ -13,6 +13,14 @@ from django.utils import timezone
 
 from evalsite.background import stale_work
 from evalsite.contract_previews import work_out_contract_preview
+from evalsite.gates import (
+    EVERY_SECONDS,
+    Refreshed,
+    is_outdated,
+    refresh_gate,
+    seconds_to_wait,
+    stale_gates,
+)
 from evalsite.health import note_worker_alive
 from evalsite.held_decisions import finish_draft
 from evalsite.judge_runner.work import work_out_judge_run
@@ -25,6 +33,7 @@ from reviews.selectors.review_drafts import due_drafts
 from traces.models import ContractPreview, RulesJob, RulesPreview, RulesSuggestions
 from traces.services.acceptance import remove_abandoned_files
 from traces.tasks import (
+    COMPUTE_GATE,
     FINISH_HELD,
     JUDGE_RUN,
     PREVIEW_CONTRACTS,
@@ -40,6 +49,7 @@ from traces.tasks import (
 log = logging.getLogger("evalsite.jobs")
 
 STALE_SECONDS = 30.0
+STALE_GATE_SECONDS = 15.0
 ABANDONED_AFTER = timedelta(days=1)
 
 
@@ -113,6 +123,21 @@ def finish_held_by_hint(draft_id: int) -> None:
         finish_draft(draft_id, now=timezone.now())
 
 
+@shared_task(name=COMPUTE_GATE, ignore_result=True)
+def compute_gate_by_hint(release_pk: int) -> None:
+    """Bring a release's gate up to date.
+
+    One hint is on its way while a gate is out of date. A gate that was computed a moment ago waits
+    while evidence arrives, and one that was touched while it was computed is computed again.
+    """
+    with _left_to_the_sweeper(COMPUTE_GATE, release_pk):
+        now = timezone.now()
+        if wait := seconds_to_wait(release_pk, now=now):
+            send_hint_of(COMPUTE_GATE, release_pk, after=wait)
+        elif refresh_gate(release_pk, now=now) is Refreshed.DONE and is_outdated(release_pk):
+            send_hint_of(COMPUTE_GATE, release_pk, after=EVERY_SECONDS)
+
+
 @contextlib.contextmanager
 def _left_to_the_sweeper(task: str, row: int) -> Iterator[None]:
     """A database that goes away is no error of the work: its row stays open."""
@@ -143,6 +168,9 @@ def sweep() -> None:
     held = due_drafts(now=now)
     n_stale += len(held)
     n_sent += sum(send_hint_of(FINISH_HELD, pk) for pk in held)
+    gates = stale_gates(now=now, older_than_seconds=STALE_GATE_SECONDS)
+    n_stale += len(gates)
+    n_sent += sum(send_hint_of(COMPUTE_GATE, pk) for pk in gates)
     n_removed = remove_abandoned_files(older_than=now - ABANDONED_AFTER)
     if n_stale or n_removed:
         log.info("swept", extra={"stale": n_stale, "hints": n_sent, "files": n_removed})
