@@ -48,7 +48,6 @@ from traces.core.values import JsonObject
 from traces.models import Release, System, Trial, Upload, UploadState
 from traces.selectors.contracts import contracts_named
 from traces.services.trials import ingest_locks
-from traces.tasks import hint_gates
 
 log = logging.getLogger("evalsite.gates")
 
@@ -153,7 +152,7 @@ def _grade_under(
             .distinct()
         )
         if tasks:
-            hint_gates(touch_gates(others, now=now))
+            touch_gates(others, now=now)
 
 
 def _bases(

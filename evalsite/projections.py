@@ -40,7 +40,6 @@ from traces.models import System, Task
 from traces.selectors.contracts import VersionedContract, contracts_named
 from traces.selectors.paths import KEY_NAMES
 from traces.selectors.rules import shown_rules_id
-from traces.tasks import hint_gates
 
 _STATUSES = {status.value: status for status in TrialStatus}
 _DISPOSITION_COLUMNS = (
@@ -89,7 +88,7 @@ def decide_trials(trial_ids: Iterable[int], *, now: datetime) -> set[int]:
     others = [(row.pk, row.stands) for row in rows if row.pk not in wanted]
     _update_standing(others)
     follow_standing(others)
-    hint_gates(touch_gates((row.release_id for row in rows), now=now))
+    touch_gates((row.release_id for row in rows), now=now)
     return {row.task_id for row in rows}
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
-from functools import partial
-
-from celery import current_app
 from django.db import transaction
 
-log = logging.getLogger("evalsite.hints")
+from evalsite.common.hints import COMPUTE_GATE, send_hint_of
 
 PROCESS_UPLOAD = "evalsite.process_upload"
 RECOMPUTE_RULES = "evalsite.recompute_rules"
@@ -19,7 +14,6 @@ REGRADE = "evalsite.regrade"
 PREVIEW_CONTRACTS = "evalsite.preview_contracts"
 FINISH_HELD = "evalsite.finish_held"
 JUDGE_RUN = "evalsite.judge_run"
-COMPUTE_GATE = "evalsite.compute_gate"
 
 
 def hint_upload(upload_id: int) -> None:
@@ -70,21 +64,4 @@ def hint_held(draft_id: int, *, seconds: float) -> None:
     transaction.on_commit(lambda: send_hint_of(FINISH_HELD, draft_id, after=seconds), robust=True)
 
 
-def hint_gates(release_pks: Iterable[int]) -> None:
-    """Tell a worker that gates of releases are out of date; never fails."""
-    for pk in release_pks:
-        transaction.on_commit(partial(send_hint_of, COMPUTE_GATE, pk), robust=True)
-
-
-def send_hint_of(task: str, pk: int, *, after: float = 0) -> bool:
-    """Send a hint to do a task on a row, now or `after` seconds.
-
-    False when the broker does not take it.
-    """
-    try:
-        current_app.send_task(task, args=[pk], retry=False, countdown=after or None)
-    except Exception as error:  # noqa: BLE001 - each transport raises what its client raises
-        extra = {"task": task, "row": pk, "cause": type(error).__name__}
-        log.warning("hint not sent", extra=extra)
-        return False
-    return True
+__all__ = ["COMPUTE_GATE", "send_hint_of"]

@@ -22,6 +22,7 @@ from django.test import Client, override_settings
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
+import evalsite.common.hints
 import evalsite.tasks
 import traces.tasks
 from evalsite.sample_loader import load_sample
@@ -183,7 +184,7 @@ def site(
         override_settings(EVALSITE_DEMO=True),
         pytest.MonkeyPatch.context() as patch,
     ):
-        for module in (traces.tasks, evalsite.tasks):
+        for module in (traces.tasks, evalsite.tasks, evalsite.common.hints):
             patch.setattr(module, "send_hint_of", worker.hint)
         load_sample(lambda line: None)
         add_systems()
