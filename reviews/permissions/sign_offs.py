@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -182,7 +183,7 @@ def why_not_second(release: SignedRelease, user: User, *, begun_at: datetime | N
 
 
 def _conflicts(release: SignedRelease, user: User, now: datetime) -> Sequence[bool]:
-    values = {
+    values: dict[str, Any] = {
         "release": release.pk,
         "system": release.system_pk,
         "user": user.pk,
