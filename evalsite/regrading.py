@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from evalsite.after_calibration import read_after_contract
 from evalsite.background import begun
+from evalsite.common.gate_marks import releases_of, releases_of_tasks, touch_gates
 from evalsite.common.locks import exclusive
 from evalsite.grading import grade_under, remake_fixtures
 from evalsite.projections import decide_trials, refresh_figures
@@ -89,8 +90,13 @@ def next_open_regrade(regrade_id: int) -> int | None:
     return others.exclude(pk=regrade_id).order_by("pk").values_list("pk", flat=True).first()
 
 
+@transaction.atomic
 def _fail(regrade: Regrade, why: str) -> None:
     now = timezone.now()
+    if regrade.proposal_id is not None:
+        # Versions that never take effect are not in force for runs that began since.
+        ingest_locks(regrade.system, regrade.system.releases.only("pk"))
+        touch_gates(releases_of(regrade.system_id), now=now)
     Regrade.objects.filter(pk=regrade.pk, state__in=_OPEN).update(
         state=WorkState.FAILED.value, failure=why, touched_at=now, finished_at=now
     )
@@ -270,6 +276,7 @@ class _Takeover:
         task.family = contract.family[:200] or task.family
         task.split = new
         task.save(update_fields=["contract", "title", "family", "split"])
+        touch_gates(releases_of_tasks([task.pk]), now=timezone.now())
         if old != new:
             self._note_split(task, old, new)
 

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsite.background import begun
+from evalsite.common.gate_marks import releases_of, touch_gates
 from evalsite.common.locks import exclusive
 from evalsite.projections import refresh_figures
 from evalsite.stored_keys import (
@@ -157,6 +158,8 @@ class _Recomputation:
         System.objects.filter(pk=self.system.pk).update(shown_rules=self.version)
         refresh_figures(self.system)
         now = timezone.now()
+        # Which tools hand over to a person is one of the rules.
+        touch_gates(releases_of(self.system.pk), now=now)
         ask_suggestions(self.system, now=now)
         job.state = WorkState.DONE.value
         job.n_total = job.n_done

@@ -61,6 +61,20 @@ def lock_evidence(system_pk: int, release_pks: Iterable[int]) -> None:
         cursor.execute(_LOCK_SYSTEM, [system_pk])
 
 
+_RELEASES_OF_TASKS = """
+SELECT release_id FROM traces_trial WHERE task_id = ANY(%(tasks)s) UNION
+SELECT r.release_id FROM traces_runtask d JOIN traces_run r ON r.id = d.run_id
+WHERE d.task_id = ANY(%(tasks)s)
+"""
+
+
+def releases_of_tasks(task_pks: Iterable[int]) -> tuple[int, ...]:
+    """The releases with trials of some tasks, or with a run that declared them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASES_OF_TASKS, {"tasks": sorted(set(task_pks))})
+        return tuple(sorted(row[0] for row in cursor.fetchall()))
+
+
 def releases_of(system_pk: int) -> tuple[int, ...]:
     """The releases of a system, in the order in which they are locked."""
     with connection.cursor() as cursor:

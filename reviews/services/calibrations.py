@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import connection
+
+from evalsite.common.gate_marks import touch_gates
 from reviews.core.calibration import (
     DEFAULT_LIMITS,
     CalibrationStatus,
@@ -103,8 +106,26 @@ def readings_of(
         if earlier is None or _content(earlier) != _content(row):
             found.append(Reading(row, earlier))
     Calibration.objects.bulk_create([reading.row for reading in found])
+    touch_gates(_judged_releases(found), now=now)
     _note(system, found, by)
     return found
+
+
+def _judged_releases(readings: list[Reading]) -> tuple[int, ...]:
+    """The releases with verdicts of judges that were read anew: gates name what they were read from."""
+    if not readings:
+        return ()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT t.release_id FROM reviews_verdict v"
+            " JOIN traces_trial t ON t.id = v.trial_id"
+            " WHERE v.criterion_id = ANY(%s) AND v.grader_version_id = ANY(%s)",
+            [
+                [reading.row.criterion_id for reading in readings],
+                [reading.row.grader_version_id for reading in readings],
+            ],
+        )
+        return tuple(row[0] for row in cursor.fetchall())
 
 
 def _row(

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.common import blobs
+from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
 from reviews.core.contract_drafts import (
     ContractSource,
     DraftedContract,
@@ -212,6 +213,8 @@ def decide_contracts(
 
     Grader tests run once more: a check may have changed since they were proposed.
     """
+    releases = releases_of(proposal.system_id)
+    lock_evidence(proposal.system_id, releases)
     system = _lock(proposal.system)
     match outcome:
         case ContractOutcome.APPROVED:
@@ -224,6 +227,7 @@ def decide_contracts(
     decision = _decide(proposal, outcome, reason, by, now)
     if outcome is ContractOutcome.APPROVED:
         start_takeover(proposal, by=by, now=now)
+        touch_gates(releases, now=now)
     _note(f"contracts {outcome}", system, by, proposal=proposal.number)
     return decision
 

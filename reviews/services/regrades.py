@@ -12,6 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
 from reviews.models import Regrade
 from reviews.permissions.regrades import (
     NOTHING_TO_GRADE,
@@ -101,18 +102,21 @@ def stop_regrade(regrade: Regrade, *, by: User, now: datetime) -> None:
 
     A worker that is at it ends at its next batch.
     """
+    releases = _lock_gates(regrade)
     _lock(regrade.system)
     row = _locked(regrade)
     _refuse(stop_refusal(row, by), row.system, by)
     Regrade.objects.filter(pk=row.pk).update(
         state=WorkState.CANCELLED.value, cancelled_by=by, finished_at=now, touched_at=now
     )
+    touch_gates(releases, now=now)
     _note("regrade stopped", row, by)
 
 
 @transaction.atomic
 def restart_regrade(regrade: Regrade, *, by: User | None = None, now: datetime) -> None:
     """Take up a stopped or failed regrade behind its checkpoint. `by` None: the operator."""
+    releases = _lock_gates(regrade)
     _lock(regrade.system)
     row = _locked(regrade)
     refusal = unfit_to_restart(row) if by is None else restart_refusal(row, by)
@@ -125,12 +129,25 @@ def restart_regrade(regrade: Regrade, *, by: User | None = None, now: datetime) 
         finished_at=None,
         touched_at=now,
     )
+    touch_gates(releases, now=now)
     _note("regrade taken up again", row, by)
 
 
 def _locked(regrade: Regrade) -> Regrade:
     rows = Regrade.objects.select_for_update(of=("self",)).select_related("system")
     return rows.get(pk=regrade.pk)
+
+
+def _lock_gates(regrade: Regrade) -> tuple[int, ...]:
+    """The locks of all evidence: whether a version is in force depends on its regrade.
+
+    Taken before any other. Without a proposal nothing comes into force, and nothing is locked.
+    """
+    if regrade.proposal_id is None:
+        return ()
+    releases = releases_of(regrade.system_id)
+    lock_evidence(regrade.system_id, releases)
+    return releases
 
 
 def _lock(system: System) -> None:

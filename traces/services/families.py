@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from evalsite.common.formatting import counted
+from evalsite.common.gate_marks import releases_of_tasks, touch_gates
 from traces.core.text_marks import clean_text, count_marks
 from traces.models import HeldOutExposure, Split, SplitChange, System, Task, Trial, User
 from traces.permissions.families import tasks_refusal
@@ -64,8 +65,8 @@ def change_split(
     if split not in SPLIT_WORDS or not split:
         raise FamilyError("A split is tuning, held out or regression.")
     why = reason_of(reason)
-    # Evidence that arrives may write families and splits too.
-    ingest_locks(system, ())
+    # Evidence that arrives may write families and splits too, and no gate counts half of a move.
+    ingest_locks(system, system.releases.only("pk"))
     tasks = Task.objects.filter(system=system).order_by("pk").select_for_update(no_key=True)
     chosen = list(tasks.filter(pk=task.pk) if task else tasks.filter(family=family))
     if not chosen or not (task or family):
@@ -91,6 +92,7 @@ def change_split(
     )
     ids = tuple(each.pk for each in moved)
     Task.objects.filter(pk__in=ids).update(split=split)
+    touch_gates(releases_of_tasks(ids), now=now)
     log.info(
         "split changed",
         extra={"system": system.slug, "n_tasks": len(ids), "split": split, "by": by.username},

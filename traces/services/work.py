@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.db import transaction
+from django.utils import timezone
 
 from evalsite.common import blobs
+from evalsite.common.gate_marks import lock_evidence, releases_of_tasks, touch_gates
 from traces.core.canonical import digest_of, nfc
 from traces.core.records import ParsedTask, ParsedTrial
 from traces.core.task_order import sort_text
@@ -68,7 +70,7 @@ def declare_run(
     """
     if trials < 1:
         raise WorkError("A run has at least one trial for each task.")
-    lock_releases([release.pk])
+    lock_evidence(release.system_id, [release.pk])
     if Run.objects.filter(release=release, name=name).exists():
         raise WorkError(
             f"The run {name!r} of release {release.label!r} exists already; "
@@ -84,6 +86,7 @@ def declare_run(
     )
     tasks = tasks_named(release.system, task_ids)
     RunTask.objects.bulk_create([RunTask(run=run, task=task) for task in tasks.values()])
+    touch_gates([release.pk], now=now)
     return run
 
 
@@ -133,10 +136,13 @@ def store_task(system: System, parsed: ParsedTask) -> Task:
     digest = uuid.UUID(bytes=parsed.digest)
     if not TaskVersion.objects.filter(task=task, digest=digest).exists():
         _add_version(task, digest, parsed.definition)
+        before = (task.family, task.split)
         task.title = parsed.title[:500]
         task.family = parsed.family[:200]
         task.split = parsed.split or task.split
         task.save(update_fields=["title", "family", "split"])
+        if (task.family, task.split) != before:
+            touch_gates(releases_of_tasks([task.pk]), now=timezone.now())
     return task
 
 
