@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evalsite.management.lookups import person_or_error, system_or_error
 from traces.models import ApiKey, Scope
-from traces.services.people import PeopleError, create_api_key, revoke_api_key
+from traces.services.people import MOST_DAYS, PeopleError, create_api_key, revoke_api_key
 
 
 class Command(BaseCommand):
@@ -43,8 +43,8 @@ class Command(BaseCommand):
                 self._revoke(options["prefix"])
 
     def _create(self, options: dict[str, Any]) -> None:
-        if not 1 <= options["days"] <= 3650:
-            raise CommandError("--days is a number from 1 to 3650.")
+        if not 1 <= options["days"] <= MOST_DAYS:
+            raise CommandError(f"--days is a number from 1 to {MOST_DAYS}.")
         scopes = options["scope"] or [scope.value for scope in Scope]
         try:
             made = create_api_key(

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from evalsite.management.lookups import person_or_error, system_or_error
 from traces.models import Member, Role, System, User
-from traces.services.people import set_member
+from traces.services.people import PeopleError, remove_member, set_member
 
 _ROLES = ", ".join(role.value for role in Role)
 
@@ -32,6 +32,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--email", default="", help="of the person to make")
         parser.add_argument("--name", default="", help="printed name of the person to make")
+        parser.add_argument("--reason", default="", help="why; kept with the change of role")
         parser.add_argument(
             "--password-stdin",
             action="store_true",
@@ -43,7 +44,8 @@ class Command(BaseCommand):
             case ["list", name]:
                 self._list(system_or_error(name))
             case ["remove", name, username]:
-                self._remove(system_or_error(name), person_or_error(username))
+                person = person_or_error(username)
+                self._remove(system_or_error(name), person, options["reason"])
             case [name, username, role]:
                 self._set(system_or_error(name), username, _role(role), options)
             case _:
@@ -55,7 +57,10 @@ class Command(BaseCommand):
                 person = _new_person(username, options)
             else:
                 person = person_or_error(username, hint=" Add --create to make one.")
-            set_member(system, person, role)
+            try:
+                set_member(system, person, role, reason=options["reason"])
+            except PeopleError as error:
+                raise CommandError(str(error)) from None
         self.stdout.write(f"{username} is {role.value} of {system.slug}.")
 
     def _list(self, system: System) -> None:
@@ -66,10 +71,11 @@ class Command(BaseCommand):
             name = row.user.get_full_name()
             self.stdout.write(f"{row.role:<9} {row.user.username}{f'  {name}' if name else ''}")
 
-    def _remove(self, system: System, person: User) -> None:
-        n_removed, _ = Member.objects.filter(system=system, user=person).delete()
-        if not n_removed:
-            raise CommandError(f"{person.username} is no member of {system.slug}.")
+    def _remove(self, system: System, person: User, reason: str) -> None:
+        try:
+            remove_member(system, person, reason=reason)
+        except PeopleError as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(f"{person.username} is no longer a member of {system.slug}.")
 
 
