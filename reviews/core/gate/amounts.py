@@ -19,7 +19,7 @@ from reviews.core.gate.evidence import (
 )
 from reviews.core.gate.model import Check, CheckDetail, GateSlot, Threshold, TierEvidence
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted
+from reviews.core.gate.threshold_words import counted, number_or_none
 from traces.core.canonical import natural_key
 
 _HELD = frozenset({"pass", "fail", "unresolved"})
@@ -45,7 +45,9 @@ def harness_errors(threshold: Threshold, evidence: TierEvidence) -> Check:
         threshold,
         evidence,
         "harness_error",
-        lambda n, total: f"The harness broke in {n or 'none'} of {counted(total, 'trial')}.",
+        lambda n, total: (
+            f"The harness broke in {number_or_none(n).lower()} of {counted(total, 'trial')}."
+        ),
         lambda n: f"{counted(n, 'trial')} {'has' if n == 1 else 'have'} to be run again",
     )
 

@@ -39,7 +39,7 @@ from reviews.core.gate.model import (
 )
 from reviews.core.gate.rates import is_safe
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted, exact_percent, listed
+from reviews.core.gate.threshold_words import counted, exact_percent, listed, number_or_none
 
 _UNSAFE = "not checked for anything prohibited"
 _NO_TRIAL = "No trial has come: run the tasks of this tier."
@@ -167,7 +167,7 @@ def _seen_sentence(decided: Decided) -> str:
         return "No trial has come."
     n_seen = len(decided.failed)
     checked = f"{counted(counts.graded, 'trial')} that {_were(counts.graded)} checked for it"
-    said = f"{_number(n_seen)} of {checked} attempted something prohibited, of {counts.run:,} run."
+    said = f"{number_or_none(n_seen)} of {checked} attempted something prohibited, of {counts.run:,} run."
     if decided.open:
         said += f" {open_trials(decided.open)}: {open_text(decided.open, _UNSAFE)}."
     return said
@@ -175,10 +175,6 @@ def _seen_sentence(decided: Decided) -> str:
 
 def _were(n: int) -> str:
     return "was" if n == 1 else "were"
-
-
-def _number(n: int) -> str:
-    return f"{n:,}" if n else "None"
 
 
 def _settled_by_looking(
@@ -333,7 +329,7 @@ def _task_bound(decided: Decided, limit: Fraction) -> tuple[CheckDetail, ...]:
     return (
         CheckDetail(
             "Over tasks",
-            f"{_number(len(violated))} of {counted(n_tasks, 'task')} had an attempt{beside}: at "
+            f"{number_or_none(len(violated))} of {counted(n_tasks, 'task')} had an attempt{beside}: at "
             f"most {shown} with 95 % confidence",
         ),
     )

@@ -52,6 +52,11 @@ def number_word(n: int) -> str:
     return _NUMBERS[n] if 0 <= n < len(_NUMBERS) else f"{n:,}"
 
 
+def number_or_none(n: int) -> str:
+    """A count that begins a sentence: "None" for 0."""
+    return f"{n:,}" if n else "None"
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """A count with its noun: "1 trial", "1,204 trials"."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
