@@ -233,3 +233,46 @@ def harms_of_tier(system_id: int, tier_id: int) -> tuple[str, ...]:
         )
         texts = [row[0] for row in cursor.fetchall()]
     return tuple(sorted({harm for text in texts for harm, _ in contract_facts(text).harms if harm}))
+
+
+@dataclass(frozen=True, slots=True)
+class TierName:
+    """A tier that is not retired."""
+
+    pk: int
+    uuid: UUID
+    name: str
+
+
+def tiers_in_use(system_id: int) -> tuple[TierName, ...]:
+    """The tiers of a system that are not retired, in the order in which they were made."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT t.id, t.uuid, t.name FROM reviews_risktier t WHERE t.system_id = %s AND NOT "
+            "EXISTS (SELECT FROM reviews_tierretirement e WHERE e.tier_id = t.id) ORDER BY t.id",
+            [system_id],
+        )
+        return tuple(TierName(*row) for row in cursor.fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTier:
+    """The tier of tasks that have none of their own. `tier_name` "": none."""
+
+    tier_name: str
+    since: datetime
+    reason: str
+    by_name: str
+
+
+def system_tier(system_id: int) -> SystemTier | None:
+    """What an owner said last of tasks that have no tier of their own; None: nobody did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT coalesce(r.name, ''), s.assigned_at, s.reason, {_NAME} FROM ({_SYSTEM}) s "  # noqa: S608
+            "LEFT JOIN reviews_risktier r ON r.id = s.tier_id "
+            "LEFT JOIN traces_user p ON p.id = s.by_id",
+            {"system": system_id},
+        )
+        row = cursor.fetchone()
+    return SystemTier(*row) if row else None

@@ -9,13 +9,13 @@ from datetime import datetime
 from django.db import transaction
 
 from evalsite.common.formatting import counted, time_text
+from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
 from reviews.models import RiskTier, TierAssignment, TierRetirement
 from reviews.permissions.flags import role_in
 from reviews.permissions.thresholds import thresholds_refusal
 from reviews.selectors.tiers import n_tasks_of, tiers_of_tasks
-from reviews.services.gate_rows import touch_gates
 from traces.core.text_marks import clean_text, count_marks, marked_text
-from traces.models import Release, System, Task, User
+from traces.models import System, Task, User
 
 log = logging.getLogger("evalsite.thresholds")
 
@@ -189,16 +189,13 @@ def check_in_use(tier: RiskTier) -> None:
 
 
 def lock_gates_of(system_pk: int) -> tuple[int, ...]:
-    """Take the lock of each release of a system, then the system's. Returns the releases' ids.
+    """Take the locks of all evidence of a system. Returns its releases' ids.
 
     Whoever computes or signs a gate takes the same, so that none rests on half of a change.
     """
-    releases = (
-        Release.objects.filter(system=system_pk).order_by("pk").select_for_update(no_key=True)
-    )
-    locked = tuple(releases.values_list("pk", flat=True))
-    System.objects.select_for_update(no_key=True).get(pk=system_pk)
-    return locked
+    releases = releases_of(system_pk)
+    lock_evidence(system_pk, releases)
+    return releases
 
 
 def reason_of(text: str) -> str:
