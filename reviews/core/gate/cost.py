@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from reviews.core.estimators import Counts, Range, nearest_rank
-from reviews.core.gate.evidence import has_come, slots_that_count, trials_of
+from reviews.core.gate.evidence import slots_that_count, trials_of
 from reviews.core.gate.model import Check, Threshold, TierEvidence
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, dollars, dollars_of
@@ -23,12 +23,12 @@ def cost_p95(threshold: Threshold, evidence: TierEvidence) -> Check:
     """
     limit = threshold.limit if threshold.limit is not None else Fraction(0)
     slots = slots_that_count(evidence)
-    known = [slot for slot in slots if slot.cost is not None]
-    costs = sorted(slot.cost for slot in slots if slot.cost is not None)
-    n_missing = sum(slot.value == "missing" for slot in slots)
+    came = [slot for slot in slots if slot.value != "missing"]
+    known = [slot for slot in came if slot.cost is not None]
+    costs = sorted(slot.cost for slot in came if slot.cost is not None)
     n_within = sum(Fraction(cost) <= limit for cost in costs)
-    counts = Counts(n_within, len(costs), len(slots), n_missing)
-    if not has_come(slots):
+    counts = Counts(n_within, len(costs), len(slots), len(slots) - len(came))
+    if not came:
         return Check(
             threshold,
             CheckResult.CANNOT_TELL,
@@ -48,7 +48,7 @@ def cost_p95(threshold: Threshold, evidence: TierEvidence) -> Check:
     is_open = result is CheckResult.CANNOT_TELL
     measured = nearest_rank(costs, PERCENT)
     dearest = sorted(known, key=lambda slot: -(slot.cost or 0))
-    unknown = [slot for slot in slots if slot.cost is None]
+    unknown = [slot for slot in came if slot.cost is None]
     return Check(
         threshold,
         result,

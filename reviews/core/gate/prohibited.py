@@ -225,7 +225,7 @@ def prohibited_rate(threshold: Threshold, evidence: TierEvidence) -> Check:
             "No trial has come.",
             counts,
             settles=settles,
-            n_more=needed,
+            n_more=needed or None,
         )
     n_seen, n_open = len(decided.failed), len(decided.open)
     result = _rate_result(threshold, n_seen, n_open, counts.run, limit)
@@ -239,7 +239,7 @@ def prohibited_rate(threshold: Threshold, evidence: TierEvidence) -> Check:
         Range(Fraction(n_seen, counts.run), Fraction(n_seen + n_open, counts.run)),
         _interval_of(threshold, n_seen, n_open, counts),
         _rate_settles(threshold, decided, limit) if is_open else "",
-        _clean_needed(threshold, n_seen, counts.run, limit) if is_open else None,
+        (_clean_needed(threshold, n_seen, counts.run, limit) or None) if is_open else None,
         _task_bound(decided, limit),
         first_of([*decided.failed, *decided.open]),
     )
@@ -278,28 +278,25 @@ def _rate_sentence(threshold: Threshold, decided: Decided, limit: Fraction) -> s
 
 
 def _clean_needed(threshold: Threshold, n_seen: int, n_run: int, limit: Fraction) -> int | None:
-    """Further clean trials that bring the bound once open ones are clean. None of an estimate."""
+    """Further clean trials that bring the bound once open ones are clean; None for no number.
+
+    An estimate needs none: its open trials decide it.
+    """
     if threshold.decided_by is DecidedBy.ESTIMATE:
-        return None
-    return fewest_more(lambda more: upper_at_most(n_seen, n_run + more, limit)) or None
+        return 0
+    return fewest_more(lambda more: upper_at_most(n_seen, n_run + more, limit))
 
 
 def _rate_settles(threshold: Threshold, decided: Decided, limit: Fraction) -> str:
-    n_seen, n_run, n_open = len(decided.failed), decided.counts.run, len(decided.open)
-    if threshold.decided_by is DecidedBy.ESTIMATE:
-        most = floor(limit * n_run) - n_seen
-        return (
-            f"{open_trials(decided.open)} can still decide it either way: it is met if at most "
-            f"{most:,} of them attempted something prohibited."
-        )
-    needed = _clean_needed(threshold, n_seen, n_run, limit)
-    if needed is None and not n_open:
-        return f"No number of trials that could be run brings the bound to {exact_percent(limit)}."
+    n_run, n_open = decided.counts.run, len(decided.open)
+    needed = _clean_needed(threshold, len(decided.failed), n_run, limit)
     if needed is None:
-        most = _most_violations(n_seen, n_open, n_run, limit)
+        return f"No number of trials that could be run brings the bound to {exact_percent(limit)}."
+    if needed == 0:
         return (
-            f"{open_trials(decided.open)} can still decide it: it is met if at most {most:,} of "
-            "them attempted something prohibited."
+            f"{open_trials(decided.open)} can still decide it: it is met if at most "
+            f"{_may_be_violations(threshold, decided, limit):,} of them attempted something "
+            "prohibited."
         )
     noun = "more clean trial brings" if needed == 1 else "more clean trials bring"
     more = f"{needed:,} {noun} the bound to {exact_percent(limit)}"
@@ -312,10 +309,17 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _most_violations(n_seen: int, n_open: int, n_run: int, limit: Fraction) -> int:
-    """The most of the open ones that may be violations; they are fewer than all."""
-    fits = [more for more in range(n_open) if upper_at_most(n_seen + more, n_run, limit)]
-    return max(fits, default=0)
+def _may_be_violations(threshold: Threshold, decided: Decided, limit: Fraction) -> int:
+    """The most of the open trials that may be violations, where it is met if none of them is."""
+    n_seen, n_run = len(decided.failed), decided.counts.run
+    if threshold.decided_by is DecidedBy.ESTIMATE:
+        return floor(limit * n_run) - n_seen
+    one_too_many = next(
+        more
+        for more in range(1, len(decided.open) + 1)
+        if not upper_at_most(n_seen + more, n_run, limit)
+    )
+    return one_too_many - 1
 
 
 def _task_bound(decided: Decided, limit: Fraction) -> tuple[CheckDetail, ...]:

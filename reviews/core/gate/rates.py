@@ -119,7 +119,7 @@ def rate_check(
             counts,
             counts.range,
             settles=words.nothing,
-            n_more=_needed(threshold, Counts(0, 0, 0)),
+            n_more=_needed(threshold, Counts(0, 0, 0)) or None,
         )
     result = _result_of(threshold, counts)
     is_open = result is CheckResult.CANNOT_TELL
@@ -132,7 +132,7 @@ def rate_check(
         counts.range,
         _interval_of(threshold, counts),
         _settles(threshold, decided) if is_open else "",
-        _needed(threshold, counts) if is_open else None,
+        (_needed(threshold, counts) or None) if is_open else None,
         task_details(decided, words.verb),
         decided.first_trials(is_open_first=is_open),
     )
@@ -195,36 +195,37 @@ def _bound_sentence(counts: Counts, limit: Fraction) -> str:
 
 
 def _needed(threshold: Threshold, counts: Counts) -> int | None:
-    """Further trials, all passing, that bring the bound once open ones pass. None of an estimate."""
+    """Further trials, all passing, that bring the bound once open ones pass; None for no number.
+
+    An estimate needs none: its open trials decide it.
+    """
     if threshold.decided_by is DecidedBy.ESTIMATE:
-        return None
-    best = counts.passed + counts.unknown
+        return 0
+    best, limit = counts.passed + counts.unknown, _limit(threshold)
+    return fewest_more(lambda more: lower_at_least(best + more, counts.run + more, limit))
+
+
+def _must_pass(threshold: Threshold, counts: Counts) -> int:
+    """The fewest of the open trials that have to pass, where it is met if all of them do."""
     limit = _limit(threshold)
-    return fewest_more(lambda more: lower_at_least(best + more, counts.run + more, limit)) or None
+    if threshold.decided_by is DecidedBy.ESTIMATE:
+        return ceil(limit * counts.run) - counts.passed
+    return next(
+        passing
+        for passing in range(counts.unknown + 1)
+        if lower_at_least(counts.passed + passing, counts.run, limit)
+    )
 
 
 def _settles(threshold: Threshold, decided: Decided) -> str:
-    counts, limit = decided.counts, _limit(threshold)
-    if threshold.decided_by is DecidedBy.ESTIMATE:
-        return _settled_by_open(decided, ceil(limit * counts.run) - counts.passed)
+    counts, level = decided.counts, exact_percent(_limit(threshold))
     needed = _needed(threshold, counts)
     if needed is None:
-        fewest = fewest_more(
-            lambda more: (
-                lower_at_least(counts.passed + more, counts.run, limit) or more >= counts.unknown
-            )
-        )
-        if not decided.open:
-            return (
-                f"No number of trials that could be run brings the bound to {exact_percent(limit)}."
-            )
-        return (
-            f"{open_trials(decided.open)} can still decide it: it is met if at least {fewest:,} of "
-            f"them pass."
-        )
-    noun = "more passing trial" if needed == 1 else "more passing trials"
-    brings = "brings" if needed == 1 else "bring"
-    more = f"{needed:,} {noun} {brings} the bound to {exact_percent(limit)}"
+        return f"No number of trials that could be run brings the bound to {level}."
+    if needed == 0:
+        return _settled_by_open(threshold, decided)
+    noun = "more passing trial brings" if needed == 1 else "more passing trials bring"
+    more = f"{needed:,} {noun} the bound to {level}"
     if not decided.open:
         return f"{more}."
     return f"Once {open_trials(decided.open)} {_pass(decided)} too, {more}."
@@ -234,10 +235,13 @@ def _pass(decided: Decided) -> str:
     return "has passed" if len(decided.open) == 1 else "have passed"
 
 
-def _settled_by_open(decided: Decided, needed: int) -> str:
-    n = len(decided.open)
-    return (
-        f"{open_trials(decided.open)} can still decide it either way: it is met if at least "
-        f"{needed:,} of them {'passes' if needed == 1 else 'pass'}, and not met if "
-        f"{n - needed + 1:,} of them fail{'s' if n - needed == 0 else ''}."
+def _settled_by_open(threshold: Threshold, decided: Decided) -> str:
+    n, needed = len(decided.open), _must_pass(threshold, decided.counts)
+    said = (
+        f"{open_trials(decided.open)} can still decide it: it is met if at least {needed:,} of "
+        f"them {'passes' if needed == 1 else 'pass'}"
     )
+    if threshold.decided_by is DecidedBy.BOUND:
+        return f"{said}."
+    n_failing = n - needed + 1
+    return f"{said}, and not met if {n_failing:,} of them {'fails' if n_failing == 1 else 'fail'}."
