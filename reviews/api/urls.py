@@ -9,6 +9,7 @@ from evalsite.contracts_api import (
     ContractPreviewDetail,
     ContractPropose,
 )
+from evalsite.gates_api import NamedReleaseGate, ReleaseGateDetail
 from reviews.api.cases import CaseList
 from reviews.api.disputes import DisputeList
 from reviews.api.figures import Export, FigureList, TrialDetail
@@ -42,5 +43,11 @@ urlpatterns = [
     path("probes", ProbeList.as_view(), name="api-probes"),
     path("probes/<int:number>", ProbeResults.as_view(), name="api-probe-results"),
     path("probes/<int:number>/bundle", ProbeBundle.as_view(), name="api-probe-bundle"),
+    path(
+        "systems/<slug:slug>/releases/<uuid:release>/gate",
+        ReleaseGateDetail.as_view(),
+        name="api-gate",
+    ),
+    path("systems/<slug:slug>/releases/gate", NamedReleaseGate.as_view(), name="api-gate-by-name"),
     path("export", Export.as_view(), name="api-export"),
 ]

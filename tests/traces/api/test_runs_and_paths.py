@@ -172,6 +172,8 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/judges",
         "/api/v1/judges/{judge}/{criterion}",
         "/api/v1/overview",
+        "/api/v1/systems/{slug}/releases/{release}/gate",
+        "/api/v1/systems/{slug}/releases/gate",
         "/api/v1/probes",
         "/api/v1/probes/{number}",
         "/api/v1/probes/{number}/bundle",
