@@ -1,77 +1,28 @@
 """Digests of the stored rows that a sign-off rests on, as they are sealed in it and found again.
 
-A row's digest is the SHA-256 of a JSON array of named columns, made by the database: times in UTC
-with microseconds, bytes by their own SHA-256, numbers as PostgreSQL prints them. Columns are named,
-so that a column of later migrations changes no digest; whoever changes a list raises the version
-and keeps the old one.
+The digest of one row is that of `evalsite.common.row_digests`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
-from django.apps import apps
-from django.db import connection, models
+from django.db import connection
 
-SEAL_VERSION = 1
+from evalsite.common import row_digests
+from evalsite.common.row_digests import COLUMNS_VERSION, row_digest_sql
 
-_UTC = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+SEAL_VERSION = COLUMNS_VERSION
 
-COLUMNS: Mapping[str, str] = {
+_LASTING: Mapping[str, str] = {
     "traces_system": "id uuid slug name",
-    "traces_release": "id uuid system_id name is_unversioned details",
-    "traces_run": "id uuid release_id name begun_at declared_at declared_by_id declared_trials",
+    # A release that was named before its first record gets its version record with that one.
+    "traces_release": "id uuid system_id name is_unversioned",
     "traces_runtask": "id run_id task_id",
     "traces_task": "id uuid system_id task_id",
-    "traces_taskversion": "id task_id number digest definition created_at",
-    "traces_upload": "id uuid system_id release_id run_name format_asked file_name size sha256"
-    " stored_as door received_at by_id api_key_id",
-    "traces_trial": "id uuid system_id release_id run_id task_id task_version_id trajectory_id"
-    " label attempt status error environment external_id digest upload_id line n_messages"
-    " n_tool_calls n_rejected cost_usd input_tokens output_tokens started_at ended_at seconds"
-    " termination has_fault warnings created_at",
-    "traces_trialrecord": "trial_id source_member source_offset source_length content",
-    "traces_transcriptchunk": "id trial_id first_step n_steps content",
-    "traces_trajectory": "id task_id digest steps outcomes groups is_comparable",
-    "traces_evidenceaddition": "id uuid trial_id order parts content source reason digest by_id"
-    " api_key_id added_at",
-    "traces_contractproposal": "id uuid system_id number reason created_at created_by_id",
-    "traces_contractversion": "id uuid proposal_id task_id number text digest based_on_id",
-    "traces_contractdecision": "proposal_id outcome reason by_id decided_at",
-    "traces_splitchange": "id system_id family task_id old new reason by_id changed_at",
-    "reviews_verdict": "id trial_id grader_version_id criterion_id criterion_class is_mandatory"
-    " value raw_word key score rationale cited_steps overrides extra digest evidence_digest"
-    " upload_id line by_id contract_id criterion_digest evidence_order corrects_id created_at",
-    "reviews_adjudication": "id uuid system_id trial_id criterion_id criterion_digest"
-    " rubric_version contract_id ruling reason cited_steps seen evidence_order evidence_digest"
-    " replaces_id is_by_party by_id decided_at",
-    "reviews_vouch": "verdict_id reason by_id vouched_at",
-    "reviews_gatereevaluation": "id uuid release_id number reason by_id made_at",
-    "reviews_runexclusion": "id uuid run_id reason by_id left_out_at",
-    "reviews_exclusionconfirmation": "exclusion_id reason by_id confirmed_at",
-    "reviews_exclusionend": "exclusion_id reason by_id ended_at",
-    "reviews_calibration": "id system_id grader_version_id criterion_id criterion_digest"
-    " rubric_version status why figures read_at valid_until by_id",
-    "reviews_setvouch": "set_id reason by_id vouched_at",
-    "reviews_label": "id item_id by_id labeller round value reason cited_steps verdict_id"
-    " adjudication_id given_at",
-    "reviews_checkmark": "id uuid system_id task_id criterion criterion_digest mark reason"
-    " trial_id by_id marked_at",
-    "reviews_checkmarkwithdrawal": "mark_id reason by_id withdrawn_at",
-    "reviews_rubricversion": "id rubric_id version text reason by_id created_at",
-    "reviews_signoff": "id uuid system_id release_id manifest_id revision meaning by_id"
-    " printed_name role signed_at intended_use scope expires_on reason next_action waived_tier"
-    " waived_check n_needed key_id envelope",
-    "reviews_signoffvoid": "sign_off_id reason by_id voided_at",
-    "reviews_risktier": "id uuid system_id name description template made_by_id made_at",
-    "reviews_tierretirement": "tier_id reason by_id retired_at",
-    "reviews_tierassignment": "id system_id task_id tier_id reason by_id assigned_at",
-    "reviews_thresholdset": "id uuid tier_id number document digest reason by_id made_at"
-    " in_force_from",
 }
-"""What never changes of each row: all columns of append-only tables, the lasting ones of others."""
+"""What never changes of rows that are no evidence of their own, key first."""
 
 WORDS: Mapping[str, str] = {
     "traces_system": "system",
@@ -106,32 +57,16 @@ WORDS: Mapping[str, str] = {
 }
 
 
-@cache
 def digest_sql(table: str, alias: str) -> str:
     """The expression for a row's digest, in hex."""
-    meta = next(m._meta for m in apps.get_models() if m._meta.db_table == table)  # noqa: SLF001
-    fields = {field.column: field for field in meta.concrete_fields}
-    parts = [_text_of(f'{alias}."{name}"', fields[name]) for name in COLUMNS[table].split()]
-    return f"encode(sha256(convert_to(json_build_array({', '.join(parts)})::text, 'UTF8')), 'hex')"
-
-
-def _text_of(column: str, field: models.Field[Any, Any]) -> str:
-    match field:
-        case models.DateTimeField():
-            return _UTC.format(column)
-        case models.DateField():
-            return f"to_char({column}, 'YYYY-MM-DD')"
-        case models.BinaryField():
-            return f"encode(sha256({column}), 'hex')"
-        case models.JSONField() | models.DecimalField():
-            return f"{column}::text"
-        case _:
-            return column
+    columns = _LASTING.get(table)
+    return row_digest_sql(table, columns.split() if columns else None, alias=alias)
 
 
 def key_column(table: str) -> str:
     """The column that tells rows of a table apart."""
-    return COLUMNS[table].split()[0]
+    columns = _LASTING.get(table)
+    return columns.split()[0] if columns else row_digests.key_column(table)
 
 
 _TRIAL_SEALS = """

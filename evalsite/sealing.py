@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from evalsite.models import AuditHead
+from evalsite.common.audit import chain_head
 from evalsite.sealed_rows import (
     SEAL_VERSION,
     addition_rows,
@@ -133,6 +133,5 @@ def _contracts(manifest: Mapping[str, Json]) -> list[str]:
 
 
 def _audit_head(system_pk: int) -> dict[str, Json]:
-    row = AuditHead.objects.filter(system=system_pk).values_list("seq", "hash").first()
-    seq, value = row or (0, "")
-    return {"seq": seq, "hash": value}
+    head = chain_head(system_pk)
+    return {"seq": head.seq, "hash": head.hash}

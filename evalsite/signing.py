@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.gates import ComputedGate, compute_gate
 from evalsite.reauthentication import password_refusal
 from evalsite.sealing import statement_about
@@ -104,11 +105,10 @@ def signing_page(release: Release, user: User, *, now: datetime) -> SigningPage:
     Raises `SigningError` (422) for the release without a version.
     """
     _refuse_unversioned(release)
-    with transaction.atomic():
-        computed = compute_gate(release.pk, now=now)
-        keep_manifest(computed.manifest, computed.digest)
-        known = GateNow(computed.gate, computed.digest, computed.revision)
-        view = view_of(release, user, known, now=now)
+    computed = compute_gate(release.pk, now=now)
+    keep_manifest(computed.manifest, computed.digest)
+    known = GateNow(computed.gate, computed.digest, computed.revision)
+    view = view_of(release, user, known, now=now)
     return SigningPage(computed.gate, computed.digest, view)
 
 
@@ -270,11 +270,6 @@ def _tell(
     **more: Any,
 ) -> None:
     """Put an act into the audit log."""
-    try:
-        from evalsite.common.audit import AuditedObject, record
-    except ModuleNotFoundError:
-        return
-    more.pop("rows", None)
     record(act, system_pk=release.system_id, by_pk=by.pk, at=now, obj=AuditedObject(*obj), **more)
 
 
@@ -359,7 +354,8 @@ def _refuse_changed(
     if seen_digest == computed.digest:
         return
     seen = EvidenceManifest.objects.filter(digest=seen_digest).first()
-    found = difference_of(manifest_in(seen), computed.manifest) if seen else ()
+    was = manifest_in(seen) if seen else None
+    found = difference_of(was, computed.manifest) if was is not None else ()
     raise SigningError(
         CHANGED, status=409, differences=tuple(difference.sentence for difference in found)
     )

@@ -287,8 +287,9 @@ def _since_signed(standing: SignOffStanding, digest: str | None) -> tuple[str, .
 
 def differences_between(old: str, new: str) -> tuple[str, ...]:
     """How two kept manifests differ, in sentences; () where one of them is not kept. One query."""
-    rows = {row.digest: row for row in EvidenceManifest.objects.filter(digest__in=[old, new])}
-    if len(rows) < 2:
+    rows = EvidenceManifest.objects.filter(digest__in=[old, new])
+    kept = {row.digest: manifest_in(row) for row in rows}
+    was, now = kept.get(old), kept.get(new)
+    if was is None or now is None:
         return ()
-    found = difference_of(manifest_in(rows[old]), manifest_in(rows[new]))
-    return tuple(each.sentence for each in found)
+    return tuple(each.sentence for each in difference_of(was, now))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from zstandard import ZstdError
+
 from evalsite.common import blobs
 from reviews.core.gate.signing import Terms
 from reviews.models import EvidenceManifest, SignOff, SignOffVoid
@@ -34,10 +36,13 @@ def keep_manifest(manifest: Mapping[str, Json], digest: str) -> EvidenceManifest
     return row
 
 
-def manifest_in(row: EvidenceManifest) -> dict[str, Json]:
-    """A kept manifest. ValueError or zstandard.ZstdError: its bytes were altered."""
-    manifest: dict[str, Json] = blobs.unpack(row.content)
-    return manifest
+def manifest_in(row: EvidenceManifest) -> dict[str, Json] | None:
+    """A kept manifest; None where its bytes were altered and hold none."""
+    try:
+        manifest = blobs.unpack(row.content)
+    except (ValueError, ZstdError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
 
 
 def store_sign_off(
