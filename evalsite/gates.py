@@ -19,6 +19,7 @@ from django.db.models import F, Q, QuerySet
 from evalsite.common.formatting import counted
 from evalsite.common.locks import exclusive
 from evalsite.grading import grade_under
+from reviews.core.gate.deciding import decide_gate
 from reviews.core.gate.documents import gate_document
 from reviews.core.gate.manifest import manifest_digest, manifest_of
 from reviews.core.gate.model import GATE_VERSION, Gate
@@ -223,8 +224,6 @@ class _Computing:
         slots = self._slots(basis)
         keys = frozenset().union(*(each.judges for each in slots))
         read = calibrations_read(self.subject.system_pk, keys)
-        from reviews.core.gate.deciding import decide_gate
-
         evidence = tier_evidence(self.brought, basis, slots, read, self.baseline)
         return decide_gate(self.subject.name, evidence)
 

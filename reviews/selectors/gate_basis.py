@@ -27,9 +27,10 @@ class Exclusion:
     uuid: UUID
     reason: str
     by: str  # printed name
-    by_pk: int
+    by_uuid: UUID
     left_out_at: datetime
     confirmed_by: str = ""
+    confirmed_uuid: UUID | None = None
     confirmed_reason: str = ""
 
 
@@ -134,8 +135,8 @@ _PRINTED = "coalesce(nullif(trim({0}.first_name || ' ' || {0}.last_name), ''), {
 _RUNS = f"""
 SELECT r.id, r.uuid, r.name, r.begun_at, r.declared_trials,
        (SELECT count(*) FROM traces_trial t WHERE t.run_id = r.id AND t.environment = 'test'),
-       x.uuid, x.reason, {_PRINTED.format("p")}, x.by_id, x.left_out_at,
-       {_PRINTED.format("q")}, c.reason
+       x.uuid, x.reason, {_PRINTED.format("p")}, p.uuid, x.left_out_at,
+       {_PRINTED.format("q")}, q.uuid, c.reason
 FROM traces_run r
 LEFT JOIN LATERAL (
     SELECT * FROM reviews_runexclusion e WHERE e.run_id = r.id
@@ -188,9 +189,16 @@ def _run(
 ) -> GateRun:
     found = None
     if exclusion is not None:
-        reason, by, by_pk, left_out_at, confirmed_by, confirmed_reason = left
+        reason, by, by_uuid, at, confirmed_by, confirmed_uuid, confirmed_reason = left
         found = Exclusion(
-            exclusion, reason, by, by_pk, left_out_at, confirmed_by or "", confirmed_reason or ""
+            exclusion,
+            reason,
+            by,
+            by_uuid,
+            at,
+            confirmed_by or "",
+            confirmed_uuid,
+            confirmed_reason or "",
         )
     return GateRun(pk, identity, name, begun_at, declared, n_test, found)
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from evalsite.common.row_digests import row_digest_sql
 from reviews.core.gate.manifest import ManifestParts
 from reviews.core.gate.model import JudgeThatDecides
 from reviews.selectors.gate_baseline import SignedRelease
 from reviews.selectors.gate_basis import Exclusion, GateBasis, GateRun, GateSubject, iso
 from reviews.selectors.gate_evidence import Collected, DecidedSlot, JudgeKey
 from traces.core.values import JsonObject
-
-
-def row_digest_sql(table: str, *, alias: str) -> str:
-    """Until `evalsite.common.row_digests` is there."""
-    return f"encode(sha256(convert_to({alias}::text || '{table}', 'UTF8')), 'hex')"
-
 
 EARLIER = "earlier_attempt"
 """The disposition of a trial that another attempt stands for."""
@@ -102,9 +98,9 @@ def _run(run: GateRun, brought: Collected) -> JsonObject:
 def _left_out(left: Exclusion) -> JsonObject:
     return {
         "uuid": str(left.uuid),
-        "by": left.by,
+        "by": str(left.by_uuid),
         "reason": left.reason,
-        "confirmed_by": left.confirmed_by or None,
+        "confirmed_by": str(left.confirmed_uuid) if left.confirmed_uuid else None,
         "confirmed_reason": left.confirmed_reason or None,
     }
 
@@ -130,7 +126,9 @@ def _tasks(
 
 
 # All attempts of counting runs. The rows of a trial are itself, its record and its transcript.
-_TRIALS = f"""
+@cache
+def _trials_sql() -> str:
+    return f"""
 SELECT t.id, t.uuid, k.task_id, v.number, r.uuid, t.label, t.attempt, t.digest,
        encode(sha256(convert_to(
            {row_digest_sql("traces_trial", alias="t")}
@@ -152,7 +150,7 @@ WHERE t.run_id = ANY(%(runs)s) AND t.environment = 'test'
 
 def _trials(subject: GateSubject, came: Mapping[int, DecidedSlot]) -> tuple[JsonObject, ...]:
     found: list[JsonObject] = []
-    rows = _rows(_TRIALS, {"runs": [run.pk for run in subject.counting]})
+    rows = _rows(_trials_sql(), {"runs": [run.pk for run in subject.counting]})
     for pk, uuid, task, version, run, label, attempt, record, digest, additions in rows:
         each = came.get(pk)
         found.append(
@@ -173,7 +171,9 @@ def _trials(subject: GateSubject, came: Mapping[int, DecidedSlot]) -> tuple[Json
     return tuple(found)
 
 
-_VERDICTS = f"""
+@cache
+def _verdicts_sql() -> str:
+    return f"""
 SELECT v.id, t.uuid, g.name, gv.version, g.kind, c.name, v.value, v.digest,
        {row_digest_sql("reviews_verdict", alias="v")}
 FROM reviews_verdict v
@@ -202,12 +202,14 @@ def _verdicts(came: Mapping[int, DecidedSlot]) -> tuple[JsonObject, ...]:
             "row": row,
         }
         for pk, trial, grader, version, kind, criterion, value, digest, row in _rows(
-            _VERDICTS, {"pks": pks}
+            _verdicts_sql(), {"pks": pks}
         )
     )
 
 
-_ADJUDICATIONS = f"""
+@cache
+def _adjudications_sql() -> str:
+    return f"""
 SELECT a.uuid, t.uuid, c.name, a.ruling, a.is_by_party,
        {row_digest_sql("reviews_adjudication", alias="a")}
 FROM reviews_adjudication a
@@ -230,11 +232,15 @@ def _adjudications(came: Mapping[int, DecidedSlot]) -> tuple[JsonObject, ...]:
             "by_party": by_party,
             "row": row,
         }
-        for uuid, trial, criterion, ruling, by_party, row in _rows(_ADJUDICATIONS, {"pks": pks})
+        for uuid, trial, criterion, ruling, by_party, row in _rows(
+            _adjudications_sql(), {"pks": pks}
+        )
     )
 
 
-_MARKS = f"""
+@cache
+def _marks_sql() -> str:
+    return f"""
 SELECT m.uuid, k.task_id, m.criterion, m.mark, m.criterion_digest,
        {row_digest_sql("reviews_checkmark", alias="m")}
 FROM reviews_checkmark m JOIN traces_task k ON k.id = m.task_id
@@ -253,7 +259,9 @@ def _marks(task_pks: Iterable[int]) -> tuple[JsonObject, ...]:
             "criterion_digest": digest.hex if digest else None,
             "row": row,
         }
-        for uuid, task, criterion, mark, digest, row in _rows(_MARKS, {"tasks": list(task_pks)})
+        for uuid, task, criterion, mark, digest, row in _rows(
+            _marks_sql(), {"tasks": list(task_pks)}
+        )
     )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.gate_marks import lock_evidence, touch_gates
+from evalsite.common.row_digests import RowRef
 from reviews.models import (
     AlertSeen,
     ExclusionConfirmation,
@@ -59,7 +60,16 @@ def leave_out_run(run: Run, *, reason: str, by: User, now: datetime) -> RunExclu
     why = _reason(reason)
     _refuse(leave_out_refusal(role_in(release.system_id, by), exclusion_of(run)))
     row = RunExclusion.objects.create(run=run, reason=why, by=by, left_out_at=now)
-    _done("run.left_out", release, run, row.reason, by=by, now=now, after={"counts": False})
+    _done(
+        "run.left_out",
+        release,
+        run,
+        row.reason,
+        by=by,
+        now=now,
+        after={"counts": False},
+        made=("reviews_runexclusion", row.pk),
+    )
     return row
 
 
@@ -80,7 +90,16 @@ def confirm_exclusion(
     row = ExclusionConfirmation.objects.create(
         exclusion=standing, reason=why, by=by, confirmed_at=now
     )
-    _done("run.exclusion_confirmed", release, run, why, by=by, now=now, after={"confirmed": True})
+    _done(
+        "run.exclusion_confirmed",
+        release,
+        run,
+        why,
+        by=by,
+        now=now,
+        after={"confirmed": True},
+        made=("reviews_exclusionconfirmation", row.pk),
+    )
     return row
 
 
@@ -97,7 +116,16 @@ def take_run_in(run: Run, *, reason: str, by: User, now: datetime) -> ExclusionE
     _refuse(take_in_refusal(role_in(release.system_id, by), standing))
     assert standing is not None
     row = ExclusionEnd.objects.create(exclusion=standing, reason=why, by=by, ended_at=now)
-    _done("run.taken_in", release, run, why, by=by, now=now, after={"counts": True})
+    _done(
+        "run.taken_in",
+        release,
+        run,
+        why,
+        by=by,
+        now=now,
+        after={"counts": True},
+        made=("reviews_exclusionend", row.pk),
+    )
     return row
 
 
@@ -119,12 +147,13 @@ def reevaluate(release: Release, *, reason: str, by: User, now: datetime) -> Gat
         release=locked, number=(last or 0) + 1, reason=why, by=by, made_at=now
     )
     touch_gates([locked.pk], now=now)
-    _record(
+    record(
         "gate.reevaluated",
-        locked.system_id,
-        by,
-        now,
-        ("release", str(locked.uuid), locked.label),
+        system_pk=locked.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("release", str(locked.uuid), locked.label),
+        rows=[("reviews_gatereevaluation", row.pk)],
         before={
             "applies": iso(subject.reevaluation.made_at)
             if subject.reevaluation
@@ -152,13 +181,13 @@ def note_alert_seen(alert: GateAlert, *, note: str, by: User, now: datetime) -> 
     if found is not None:
         return found
     row = AlertSeen.objects.create(alert=locked, note=said, by=by, seen_at=now)
-    _record(
+    record(
         "alert.seen",
-        locked.system_id,
-        by,
-        now,
-        ("alert", str(locked.uuid), locked.harm),
-        before=None,
+        system_pk=locked.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("alert", str(locked.uuid), locked.harm),
+        rows=[("reviews_alertseen", row.pk)],
         after={"release": str(locked.release.uuid)},
         reason=said,
     )
@@ -210,43 +239,18 @@ def _done(
     by: User,
     now: datetime,
     after: dict[str, bool],
+    made: RowRef,
 ) -> None:
     touch_gates([release.pk], now=now)
-    _record(
+    record(
         act,
-        release.system_id,
-        by,
-        now,
-        ("run", str(run.uuid), run.name),
+        system_pk=release.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("run", str(run.uuid), run.name),
+        rows=[made],
         before={name: not value for name, value in after.items()},
         after=after,
         reason=reason,
     )
     log.info(act, extra={"run": run.pk, "by": by.username})
-
-
-def _record(
-    act: str,
-    system_pk: int,
-    by: User,
-    now: datetime,
-    of: tuple[str, str, str],
-    *,
-    before: dict[str, Any] | None,
-    after: dict[str, Any],
-    reason: str,
-) -> None:
-    try:
-        from evalsite.common.audit import AuditedObject, record
-    except ImportError:
-        return
-    record(
-        act,
-        system_pk=system_pk,
-        by_pk=by.pk,
-        at=now,
-        obj=AuditedObject(*of),
-        before=before,
-        after=after,
-        reason=reason,
-    )
