@@ -7,7 +7,7 @@ import logging
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth import login, logout
+from django.contrib.auth import logout
 from django.contrib.auth.forms import AuthenticationForm, UsernameField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,12 +19,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.access import public
 from evalsite.demo_password import has_demo_password
+from evalsite.devices import note_sign_out, sign_in_to
 from traces.models import User
 from traces.web import pages
 
 log = logging.getLogger("evalsite.accounts")
 
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PROXY_SIGNS = tuple(
     f"HTTP_{name}"
@@ -78,7 +79,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     form = SignInForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid():
         # A new session key: one that was planted before is worth nothing.
-        login(request, form.get_user())
+        sign_in_to(request, form.get_user())
         log.info("signed in", extra={"user": form.get_user().pk})
         return redirect(local_address(request, request.POST.get("next", "")))
     status = 422 if form.is_bound else 200
@@ -112,6 +113,7 @@ def local_address(request: HttpRequest, url: str) -> str:
 @public
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session."""
+    note_sign_out(request)
     logout(request)
     return redirect("sign-in")
 
@@ -126,7 +128,7 @@ def demo_sign_in(request: HttpRequest) -> HttpResponse:
     person = demo_person(word) if word in _DEMO_NAMES else None
     if person is None:
         raise Http404("The demo has nobody of that role.")
-    login(request, person, backend=_BACKEND)
+    sign_in_to(request, person, backend=PASSWORD_BACKEND)
     log.info("signed in to the demo", extra={"user": person.pk})
     return redirect(local_address(request, request.POST.get("next", "")))
 

@@ -5,8 +5,11 @@ Values are written as JSON, so that a line break in an identifier cannot forge a
 
 import json
 import logging
+import re
 import time
 from typing import Final
+
+from evalsite.common.acting import acting_now
 
 _KNOWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",
@@ -15,6 +18,8 @@ _KNOWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {
 }
 # Django and the web server hand these objects along; they hold what must not be logged.
 _WITHHELD: Final = frozenset({"request", "server_time", "data", "exc_info", "stack_info"})
+# The address of an invitation is its secret.
+_SECRET_ADDRESS: Final = re.compile(r"(/invitations/[0-9A-Fa-f-]{36}/)[^/\s\"'\\?&]+")
 
 
 class LineFormatter(logging.Formatter):
@@ -34,9 +39,11 @@ class LineFormatter(logging.Formatter):
             for key, value in record.__dict__.items()
             if key not in _KNOWN and key not in _WITHHELD
         ]
+        if request_id := acting_now().request_id:
+            parts.append(f"request={_escaped(request_id)}")
         if record.exc_info:
             parts.append(f"exception={_escaped(self.formatException(record.exc_info))}")
-        return " ".join(parts)
+        return _SECRET_ADDRESS.sub(r"\1[withheld]", " ".join(parts))
 
 
 def _escaped(value: object) -> str:

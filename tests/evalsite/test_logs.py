@@ -2,6 +2,7 @@
 
 import logging
 
+from evalsite.common.acting import Acting, Source, acting_as
 from evalsite.logs import LineFormatter
 
 
@@ -30,6 +31,15 @@ def test_format_hostile_identifier_stays_on_its_line() -> None:
     )
 
 
+def test_format_withholds_the_secret_of_an_invitation() -> None:
+    place = "/invitations/0c9a3a60-6b1c-4a6e-9c35-6f3d8e2a1b90/"
+    formatted = line(f"Forbidden: {place}s3cret_-x/", path=f"/sign-in/?next={place}s3cret_-x/&a=1")
+    assert formatted == (
+        "1970-01-01T00:00:00.250Z INFO evalsite.x "
+        f'event="Forbidden: {place}[withheld]/" path="/sign-in/?next={place}[withheld]/&a=1"'
+    )
+
+
 def test_format_hostile_message_stays_on_its_line() -> None:
     assert "\n" not in line("first\nsecond")
 
@@ -45,3 +55,8 @@ def test_format_exception_stays_on_its_line() -> None:
 
 def test_format_withholds_requests() -> None:
     assert "secret" not in line("x", request="secret", data="secret")
+
+
+def test_format_names_the_request() -> None:
+    with acting_as(Acting(Source.PAGE, request_id="r-1")):
+        assert line("signed").endswith("event=signed request=r-1")

@@ -12,12 +12,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
+from evalsite.common.audit import AuditedObject, record
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import RuleSet
 from traces.core.text_marks import clean_text
 from traces.models import ApiKey, Member, MemberChange, Role, RulesVersion, Scope, System, User
 from traces.permissions.people import owner_refusal, owners_of, removal_refusal, role_refusal
-from traces.services.people_notes import AuditedObject, record
 
 LONGEST_REASON: Final = 2_000  # characters
 LONGEST_KEY_NAME: Final = 200
@@ -154,7 +154,7 @@ def _note_change(
     system: System, user: User, *, old: str, new: str, by: User | None, reason: str, now: datetime
 ) -> None:
     why = clean_text(reason).strip()[:LONGEST_REASON]
-    MemberChange.objects.create(
+    change = MemberChange.objects.create(
         system=system, user=user, old=old, new=new, by=by, reason=why, changed_at=now
     )
     record(
@@ -166,6 +166,8 @@ def _note_change(
         before={"role": old} if old else None,
         after={"role": new} if new else None,
         reason=why,
+        rows=[("traces_memberchange", change.pk)],
+        role=old if by == user and not new else None,
     )
 
 
