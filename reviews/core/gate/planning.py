@@ -215,7 +215,8 @@ def _resolution_sentence(n: int, k: int, values: Sequence[HatRow], shows: Sequen
         said = ["1 trial a task tells that it passed or failed, and no rate between."]
     n_values = len({row.value for row in values})
     if not values:
-        said.append(f"They give no pass^{k}, which takes {counted(k, 'trial')} a task.")
+        give = "It gives" if n == 1 else "They give"
+        said.append(f"{give} no pass^{k}, which takes {counted(k, 'trial')} a task.")
     elif n_values == 2:
         said.append(f"pass^{k} of one task is then 0 or 1: one failure makes it 0.")
     else:
