@@ -33,11 +33,10 @@ from reviews.core.gate.attestation import (
     check_file,
     text_digest,
 )
-from reviews.models import SignOff, SignOffVoid
-from reviews.selectors.sign_offs import void_of
+from reviews.models import EvidenceManifest, SignOff, SignOffVoid
 from reviews.services.sign_offs import manifest_in
 from traces.core.values import Json
-from traces.models import System
+from traces.models import Release, System, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,53 +94,85 @@ def verify_system(
     an audit event that was noted elsewhere: the log must still hold it.
     """
     keys = verifiers()
-    rows = (
-        SignOff.objects.filter(system=system.pk)
-        .select_related("release", "manifest", "by", "void__by")
-        .order_by("pk")
-    )
-    chosen = [
-        row for row in rows if not release or release in (row.release.name, str(row.release.uuid))
-    ]
+    chosen = [each for each in _stored(system.pk) if not release or each.is_of(release)]
     audit = (
         *_chain(system),
         *_head(system.pk, head),
         *_signed_in_log(system.pk),
     )
-    return VerifiedSystem(tuple(_sign_off(row, keys) for row in chosen), audit)
+    return VerifiedSystem(tuple(_sign_off(each, keys) for each in chosen), audit)
 
 
 # --- one signature
 
 
-def _sign_off(row: SignOff, keys: Mapping[str, Verify]) -> VerifiedSignOff:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A signature with what its keys lead to; None where an edit made them lead nowhere."""
+
+    row: SignOff
+    release: Release | None
+    manifest: EvidenceManifest | None
+    by: User | None
+    is_void: bool
+
+    def is_of(self, release: str) -> bool:
+        return self.release is not None and release in (self.release.name, str(self.release.uuid))
+
+
+def _stored(system_pk: int) -> list[_Stored]:
+    """Without joins: a key that was altered must not hide its row. 5 queries."""
+    rows = list(SignOff.objects.filter(system=system_pk).order_by("pk"))
+    releases = Release.objects.in_bulk({row.release_id for row in rows})
+    manifests = EvidenceManifest.objects.in_bulk({row.manifest_id for row in rows})
+    people = User.objects.in_bulk({row.by_id for row in rows})
+    voids = set(
+        SignOffVoid.objects.filter(sign_off__in=[row.pk for row in rows]).values_list(
+            "sign_off", flat=True
+        )
+    )
+    return [
+        _Stored(
+            row,
+            releases.get(row.release_id),
+            manifests.get(row.manifest_id),
+            people.get(row.by_id),
+            row.pk in voids,
+        )
+        for row in rows
+    ]
+
+
+def _sign_off(each: _Stored, keys: Mapping[str, Verify]) -> VerifiedSignOff:
+    row = each.row
     checked = check_file(row.envelope.encode("utf-8", "surrogatepass"), keys)
     found = list(checked.alterations)
     if checked.statement is not None:
         predicate = _member(checked.statement, "predicate")
-        found += _columns(row, predicate, checked.key_id)
-        found += _manifest(row, predicate)
-        found += _sealed(row, predicate)
+        found += _columns(each, predicate, checked.key_id)
+        found += _manifest(each.manifest, predicate)
+        found += _sealed(each, predicate)
     return VerifiedSignOff(
         uuid=str(row.uuid),
-        release=row.release.name,
+        release=each.release.name if each.release else "",
         words=f"{row.meaning.replace('_', ' ')} by {row.printed_name} on {iso(row.signed_at)}",
-        is_void=void_of(row) is not None,
+        is_void=each.is_void,
         alterations=tuple(dict.fromkeys(found)),
     )
 
 
-def _columns(row: SignOff, predicate: Mapping[str, Json], key_id: str) -> Iterator[Alteration]:
+def _columns(each: _Stored, predicate: Mapping[str, Json], key_id: str) -> Iterator[Alteration]:
     """What the row says beside the statement must be what the statement says."""
+    row = each.row
     words = _member(predicate, "signOff")
     waiver = words.get("waiver")
     waived = waiver if isinstance(waiver, dict) else {}
     release = _member(predicate, "release")
     pairs: dict[str, tuple[Json, Json]] = {
         "uuid": (str(row.uuid), words.get("uuid")),
-        "release": (str(row.release.uuid), release.get("uuid")),
+        "release": (str(each.release.uuid) if each.release else "", release.get("uuid")),
         "meaning": (row.meaning, words.get("meaning")),
-        "by": (str(row.by.uuid), words.get("userUuid")),
+        "by": (str(each.by.uuid) if each.by else "", words.get("userUuid")),
         "printed name": (row.printed_name, words.get("printedName")),
         "role": (row.role, words.get("role")),
         "time": (iso(row.signed_at), words.get("signedAt")),
@@ -166,13 +197,13 @@ def _columns(row: SignOff, predicate: Mapping[str, Json], key_id: str) -> Iterat
             )
 
 
-def _manifest(row: SignOff, predicate: Mapping[str, Json]) -> Iterator[Alteration]:
+def _manifest(row: EvidenceManifest | None, predicate: Mapping[str, Json]) -> Iterator[Alteration]:
     signed = predicate.get("manifest")
-    if row.manifest.digest != text_digest(signed):
+    if row is None or row.digest != text_digest(signed):
         yield Alteration(
             "manifest", "evidence_manifest.digest", "The stored manifest has another digest."
         )
-    kept = manifest_in(row.manifest)
+    kept = manifest_in(row) if row else None
     if kept is None or text_digest(kept) != text_digest(signed):
         yield Alteration(
             "manifest",
@@ -181,13 +212,18 @@ def _manifest(row: SignOff, predicate: Mapping[str, Json]) -> Iterator[Alteratio
         )
 
 
-def _sealed(row: SignOff, predicate: Mapping[str, Json]) -> Iterator[Alteration]:
+def _sealed(each: _Stored, predicate: Mapping[str, Json]) -> Iterator[Alteration]:
     """The rows that were sealed, against what the database holds now."""
-    sealed = _member(predicate, "sealed")
-    yield from _trials(row.release_id, sealed, _names(predicate))
-    yield from _additions(row.release_id, sealed)
+    row, sealed = each.row, _member(predicate, "sealed")
+    # By the sealed key: the row's own may have been altered.
+    release_pk = _member(sealed, "ids").get("release")
+    if not isinstance(release_pk, int):
+        return
+    yield from _trials(release_pk, sealed, _names(predicate))
+    yield from _additions(release_pk, sealed)
     yield from _rows(sealed)
-    yield from _details(row, _member(_member(predicate, "manifest"), "release"))
+    if each.release is not None:
+        yield from _details(each.release, _member(_member(predicate, "manifest"), "release"))
     yield from _splits(row.system_id, row.signed_at, _member(predicate, "manifest"))
     yield from _head(row.system_id, _head_in(sealed))
 
@@ -266,15 +302,15 @@ def _rows(sealed: Mapping[str, Json]) -> Iterator[Alteration]:
                 )
 
 
-def _details(row: SignOff, release: Mapping[str, Json]) -> Iterator[Alteration]:
+def _details(row: Release, release: Mapping[str, Json]) -> Iterator[Alteration]:
     """The version record: it is written once, maybe after the signature."""
     signed = release.get("details")
-    now = sha256(row.release.details.encode()).hexdigest()
+    now = sha256(row.details.encode()).hexdigest()
     if signed not in (now, sha256(b"").hexdigest()):
         yield Alteration(
             "altered",
-            f"release {row.release.uuid}",
-            f"The version record of release {row.release.name} was altered.",
+            f"release {row.uuid}",
+            f"The version record of release {row.name} was altered.",
         )
 
 
@@ -351,12 +387,8 @@ def _signed_in_log(system_pk: int) -> Iterator[Alteration]:
     stored = {
         str(u) for u in SignOff.objects.filter(system=system_pk).values_list("uuid", flat=True)
     }
-    voids = {
-        str(each.sign_off.uuid): each
-        for each in SignOffVoid.objects.filter(sign_off__system=system_pk).select_related(
-            "sign_off"
-        )
-    }
+    rows = SignOffVoid.objects.filter(sign_off__system=system_pk).select_related("sign_off")
+    voids = {str(each.sign_off.uuid): each for each in rows}
     told = {event.object_id for event in events if event.act == "sign_off.made"}
     voided = {event.object_id: event for event in events if event.act == "sign_off.voided"}
     for uuid in sorted(told - stored):

@@ -161,7 +161,6 @@ def check_file(data: bytes, keys: Mapping[str, Verify]) -> CheckedFile:
     statement = _object(payload, "the statement", "statement", found)
     if statement is None:
         return CheckedFile(tuple(found), None, key_id)
-    _check_canonical(payload, statement, "the statement", "statement", found)
     _check_statement(statement, found)
     return CheckedFile(tuple(found), statement, key_id)
 
@@ -176,7 +175,6 @@ def _envelope(data: bytes, found: list[Alteration]) -> dict[str, Json] | None:
         return None
     if data == body:
         _tell(found, "form", "envelope", "The line feed at the end of the file is missing.")
-    _check_canonical(body, envelope, "the envelope", "envelope", found)
     wanted = {"payload", "payloadType", "signatures"}
     for name in sorted(set(envelope) ^ wanted):
         word = "is missing" if name in wanted else "was added"
@@ -252,7 +250,10 @@ class _AgainError(Exception):
 
 
 def _object(data: bytes, what: str, place: str, found: list[Alteration]) -> dict[str, Json] | None:
-    """The JSON object in some bytes; None, and what is wrong, where there is none."""
+    """The JSON object in some bytes; None, and what is wrong, where there is none.
+
+    Bytes that are not its canonical text are told too.
+    """
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
@@ -263,6 +264,7 @@ def _object(data: bytes, what: str, place: str, found: list[Alteration]) -> dict
         value: Json = json.loads(
             text, parse_float=Decimal, parse_constant=_constant, object_pairs_hook=_pairs
         )
+        wanted = canonical_text(value).encode("ascii")
     except _AgainError as error:
         _tell(found, "duplicate_key", place, f"The member {error} stands twice in {what}.")
         return None
@@ -276,6 +278,11 @@ def _object(data: bytes, what: str, place: str, found: list[Alteration]) -> dict
     if not isinstance(value, dict):
         _tell(found, "form", place, f"{what.capitalize()} is no JSON object.")
         return None
+    if data != wanted:
+        pairs = zip(data, wanted, strict=False)
+        at = next((n for n, (one, other) in enumerate(pairs) if one != other), len(wanted))
+        words = f"{what.capitalize()} is not in canonical form, from byte {at + 1:,} on."
+        _tell(found, "form", place, words)
     return value
 
 
@@ -299,24 +306,6 @@ def _near(data: bytes, at: int) -> str:
     """Which part of a statement a place that cannot be read belongs to: the next one named."""
     named = _IDENTITY.search(data, at) or _IDENTITY.search(data, max(0, at - 2_000))
     return f", near {named.group(1).decode('ascii', 'replace')}" if named else ""
-
-
-def _check_canonical(
-    data: bytes, value: dict[str, Json], what: str, place: str, found: list[Alteration]
-) -> None:
-    try:
-        wanted = canonical_text(value).encode("ascii")
-    except RecursionError:
-        wanted = b""
-    if data != wanted:
-        pairs = zip(data, wanted, strict=False)
-        at = next((n for n, (one, other) in enumerate(pairs) if one != other), len(wanted))
-        _tell(
-            found,
-            "form",
-            place,
-            f"{what.capitalize()} is not in canonical form, from byte {at + 1:,} on.",
-        )
 
 
 # --- the statement

@@ -353,13 +353,12 @@ def _texts(terms: Terms) -> tuple[tuple[str, str], ...]:
 
 def _needed(terms: Terms) -> tuple[tuple[str, str], ...]:
     use, scope, reason, action = _texts(terms)
-    match terms.meaning:
-        case Meaning.APPROVED:
-            return (use, scope)
-        case Meaning.WAIVER:
-            return (reason, scope)
-        case Meaning.REJECTED:
-            return (reason, action)
+    needed = {
+        Meaning.APPROVED: (use, scope),
+        Meaning.WAIVER: (reason, scope),
+        Meaning.REJECTED: (reason, action),
+    }
+    return needed[terms.meaning]
 
 
 def _is_without_thresholds(section: Section) -> bool:
