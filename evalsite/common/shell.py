@@ -35,6 +35,15 @@ class SystemLink:
 
 
 @dataclass(frozen=True, slots=True)
+class Alert:
+    """What every page of a system shows until an owner has noted it."""
+
+    sentence: str
+    href: str
+    link: str  # what the link says
+
+
+@dataclass(frozen=True, slots=True)
 class Shell:
     """The frame of a page: where one is, who one is, and where one can go."""
 
@@ -47,6 +56,7 @@ class Shell:
     nav: tuple[NavGroup, ...] = ()
     search_url: str = ""  # takes ?q=; "": no search here
     is_demo: bool = False
+    alert: Alert | None = None  # shown at the head of every page of the system
 
     @property
     def current_system(self) -> SystemLink | None:

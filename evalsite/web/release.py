@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from evalsite.access import SystemRequest, in_system
 from evalsite.common.formatting import counted, time_text
 from evalsite.common.shell import Crumb
+from evalsite.web.gate_found import EVIDENCE, release_tabs
 from evalsite.web.novelty import novelty_panel
 from evalsite.web.release_comparison import comparison_part
 from traces.selectors.releases import release_row
@@ -44,6 +45,7 @@ def release_page(request: SystemRequest, release: UUID) -> HttpResponse:
         shell=system_shell(request.access, section="Releases"),
         crumbs=(Crumb(system.name, at.tasks), Crumb("Releases", at.releases), Crumb(row.label)),
         name=row.label,
+        tabs=release_tabs(at, row.uuid, current=EVIDENCE),
         sentence=f"{counted(row.n_runs, 'run')} over {counted(row.n_tasks, 'task')}, "
         f"known since {time_text(row.created_at)}.",
         figures=counted_figures(

@@ -33,6 +33,7 @@ from evalsite.web import (
     production,
     regrades,
     release,
+    releases,
     rubrics,
     sample_plan,
     sign_offs,
@@ -73,6 +74,7 @@ urlpatterns = [
         accepted.path_withdraw,
         name="path-withdraw",
     ),
+    path("systems/<slug:slug>/releases/", releases.release_list, name="release-list"),
     path(
         "systems/<slug:slug>/releases/<uuid:release>/",
         release.release_page,

@@ -59,6 +59,7 @@ class SystemMenu:
     n_contract_proposals: int  # the same of its contracts
     n_cases: int  # open ones, counted up to `MOST_CASES`
     n_disputes: int  # open ones that decide something, counted up to `MOST_CASES`
+    n_alerts: int  # prohibited actions that no owner has noted, counted up to `MOST_CASES`
 
 
 def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
@@ -78,11 +79,18 @@ def menu_of_systems(user_pk: int, *, current: int | None, n: int) -> SystemMenu:
             " (SELECT count(*) FROM (SELECT FROM reviews_case c WHERE c.system_id = %s"
             "  AND c.state = 'open' LIMIT %s) w),"
             " (SELECT count(*) FROM (SELECT FROM reviews_dispute x WHERE x.system_id = %s"
-            "  AND x.state = 'open' AND x.decides LIMIT %s) w)"
+            "  AND x.state = 'open' AND x.decides LIMIT %s) w),"
+            " (SELECT count(*) FROM (SELECT FROM reviews_gatealert a WHERE a.system_id = %s"
+            "  AND NOT EXISTS (SELECT FROM reviews_alertseen n WHERE n.alert_id = a.id)"
+            "  LIMIT %s) w)"
             " FROM traces_member m JOIN traces_system s ON s.id = m.system_id"
             " WHERE m.user_id = %s ORDER BY s.name, s.id LIMIT %s",
-            [current, current, current, MOST_CASES, current, MOST_CASES, user_pk, n],
+            [
+                *(current, current, current, MOST_CASES),
+                *(current, MOST_CASES, current, MOST_CASES),
+                *(user_pk, n),
+            ],
         )
         rows = cursor.fetchall()
-        waiting = rows[0][4:] if rows else (0, 0, 0, 0)
+        waiting = rows[0][4:] if rows else (0, 0, 0, 0, 0)
         return SystemMenu(tuple(row[:4] for row in rows), *waiting)

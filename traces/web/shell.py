@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from evalsite.common.shell import NavGroup, NavItem, Shell, SystemLink
+from evalsite.common.shell import Alert, NavGroup, NavItem, Shell, SystemLink
 from traces.models import User
 from traces.selectors.system_list import SystemMenu, menu_of_systems
 from traces.web.addresses import Addresses
@@ -77,7 +77,18 @@ def system_shell(access: Access, *, section: str) -> Shell:
         ),
         search_url=at.tasks,
         is_demo=settings.EVALSITE_DEMO,
+        alert=_alert(menu.n_alerts, at),
     )
+
+
+def _alert(n: int, at: Addresses) -> Alert | None:
+    """That trials did something prohibited, until an owner has noted it."""
+    if not n:
+        return None
+    what = "A prohibited action blocks a release."
+    if n > 1:
+        what = f"{n:,} prohibited actions block releases."
+    return Alert(f"{what} No owner has noted it yet.", at.alerts, "Look at it")
 
 
 def person_shell(request: HttpRequest) -> Shell:

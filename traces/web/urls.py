@@ -4,7 +4,6 @@ from django.urls import path
 
 from traces.web import (
     compare,
-    releases,
     rule_editing,
     rule_previews,
     rule_versions,
@@ -26,7 +25,6 @@ urlpatterns = [
     path("systems/<slug:slug>/trials/", trials.trial_list, name="trial-list"),
     path("systems/<slug:slug>/runs/", runs.run_list, name="run-list"),
     path("systems/<slug:slug>/runs/<uuid:run>/", runs.run_detail, name="run-detail"),
-    path("systems/<slug:slug>/releases/", releases.release_list, name="release-list"),
     path("systems/<slug:slug>/rules/", rules.rules_page, name="rules"),
     path("systems/<slug:slug>/rules/edit/", rule_editing.rule_form, name="rule-form"),
     path(

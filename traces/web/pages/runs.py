@@ -7,7 +7,7 @@ from datetime import datetime
 
 from evalsite.common.shell import Choice, Crumb, Figure, Pager, Shell
 from traces.web.pages.accepted import NoveltyPanel
-from traces.web.pages.parts import Counts, Empty, Fact, Link, Notice, TrialRow
+from traces.web.pages.parts import Badge, Counts, Empty, Fact, Link, Notice, TrialRow
 from traces.web.pages.releases import ReleaseComparison
 
 
@@ -94,6 +94,10 @@ class ReleaseRow:
     n_error: int
     counts: Counts
     created_at: datetime
+    gate_url: str
+    gate: Badge  # what its gate came to
+    sign_off: Badge
+    marks: tuple[Badge, ...] = ()  # stale, expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +127,5 @@ class ReleasePage:
     record: str  # the version record as JSON text, "" when there is none
     runs: tuple[RunRow, ...]
     tasks_url: str
+    tabs: tuple[Choice, ...]  # gate, evidence, signatures
     notices: tuple[Notice, ...] = ()
