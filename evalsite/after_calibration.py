@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from evalsite.after_review import decided_again
+from evalsite.common.audit import AuditedObject, record, written_last
 from reviews.core.requirements import requirements_of
 from reviews.models import Calibration, Criterion
 from reviews.selectors.calibration_items import (
@@ -38,7 +39,8 @@ def all_evidence_locked(system: System) -> Iterator[None]:
     """
     with transaction.atomic():
         ingest_locks(system, _releases(system))
-        yield
+        with written_last():
+            yield
 
 
 def calibrations_and_decide(
@@ -57,6 +59,29 @@ def calibrations_and_decide(
         readings = readings_of(system, CriterionKey(criterion, criterion_digest), now=now, by=by)
         decided_again(judged_trials(readings), system, now=now)
     return [reading.row for reading in readings]
+
+
+def read_by_hand(
+    system: System,
+    criterion: Criterion,
+    criterion_digest: uuid.UUID | None,
+    *,
+    by: User,
+    now: datetime,
+) -> list[Calibration]:
+    """Read calibrations because a person asks for it (`calibrations_and_decide`)."""
+    with all_evidence_locked(system):
+        rows = calibrations_and_decide(system, criterion, criterion_digest, now=now, by=by)
+        record(
+            "calibration.read",
+            system_pk=system.pk,
+            by_pk=by.pk,
+            at=now,
+            obj=AuditedObject("criterion", str(criterion.pk), criterion.name),
+            after={"n_changed": len(rows)},
+            rows=[("reviews_calibration", row.pk) for row in rows],
+        )
+    return rows
 
 
 def releases_of_judges(system: System) -> Iterable[Release]:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import written_last
 from evalsite.projections import decide_trials, refresh_figures
 from reviews.core.disposition import Mark
 from reviews.models import CaseEventKind, CheckMark, CheckMarkWithdrawal, Verdict
@@ -35,7 +36,8 @@ def evidence_locked(system: System, trial_ids: Iterable[int]) -> Iterator[None]:
             pk__in=Trial.objects.filter(pk__in=list(trial_ids)).values("release")
         )
         ingest_locks(system, of_trials.order_by("pk"))
-        yield
+        with written_last():
+            yield
 
 
 def decided_again(trial_ids: Iterable[int], system: System, *, now: datetime) -> None:
@@ -134,7 +136,8 @@ def _task_locked(task: Task) -> Iterator[list[int]]:
         releases = Release.objects.filter(pk__in=Trial.objects.filter(task=task).values("release"))
         ingest_locks(task.system, releases.order_by("pk"))
         # Read under the lock: what came until now is among them.
-        yield list(Trial.objects.filter(task=task).order_by("pk").values_list("pk", flat=True))
+        with written_last():
+            yield list(Trial.objects.filter(task=task).order_by("pk").values_list("pk", flat=True))
 
 
 def verdict_and_decide(

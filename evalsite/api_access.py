@@ -32,6 +32,7 @@ from rest_framework.views import APIView
 from rest_framework.views import exception_handler as standard_handler
 
 from evalsite.access import access_of
+from evalsite.common.acting import note_key
 from evalsite.embedded.postgres import EmbeddedPostgresError
 from traces.core.paths import PathLevel
 from traces.models import ApiKey, Member, Role, Scope, System, User
@@ -59,6 +60,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if key is None:
             raise exceptions.AuthenticationFailed(_WRONG_KEY)
         _note_use(key)
+        note_key(key.name)
         return key.user, key
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002

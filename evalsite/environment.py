@@ -140,6 +140,13 @@ VARIABLES: Final = (
         "appends to `X-Forwarded-For`; without one, these headers can be forged.",
     ),
     Variable(
+        "EVALSITE_REQUEST_ID_HEADER",
+        "",
+        "Header in which a proxy of yours names each request, "
+        "such as `X-Request-Id`; empty: every request gets a new name. Without a proxy, the header "
+        "can be forged.",
+    ),
+    Variable(
         "EVALSITE_DATA",
         ".data",
         "Folder of uploads, built static files and embedded "
@@ -289,6 +296,7 @@ class Environment:
     csrf_trusted_origins: tuple[str, ...]
     https: bool
     behind_proxy: bool
+    request_id_header: str
     demo: bool
     debug: bool
     log_level: str
@@ -362,6 +370,7 @@ def read_environment(values: Mapping[str, str], *, project: Path, testing: bool)
         csrf_trusted_origins=reader.parsed("EVALSITE_CSRF_TRUSTED_ORIGINS", _origins, ()),
         https=reader.switch("EVALSITE_HTTPS"),
         behind_proxy=reader.switch("EVALSITE_BEHIND_PROXY"),
+        request_id_header=reader.text("EVALSITE_REQUEST_ID_HEADER").strip(),
         demo=reader.switch("EVALSITE_DEMO"),
         debug=reader.switch("EVALSITE_DEBUG"),
         log_level=reader.parsed("EVALSITE_LOG_LEVEL", _log_level, "INFO"),

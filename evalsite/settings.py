@@ -38,6 +38,7 @@ EVALSITE_UPLOADS = EVALSITE_DATA / "uploads"  # the tests take folders of their 
 EVALSITE_KEYS = EVALSITE_DATA / ("keys-test" if TESTING else "keys")
 EVALSITE_SIGNING_KEY = ENVIRONMENT.signing_key
 EVALSITE_AUDIT_KEY = ENVIRONMENT.audit_key
+EVALSITE_REQUEST_ID_HEADER = ENVIRONMENT.request_id_header  # "": every request gets a new id
 EVALSITE_DEMO = ENVIRONMENT.demo
 EVALSITE_LIMITS = ENVIRONMENT.limits
 EVALSITE_API_MAX_BYTES = ENVIRONMENT.api_max_bytes
@@ -80,6 +81,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.middleware.ActingMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Before everything that may answer by itself, so that each refusal carries them too.

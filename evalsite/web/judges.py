@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import Access, Act, SystemRequest, in_system
-from evalsite.after_calibration import calibrations_and_decide
+from evalsite.after_calibration import read_by_hand
 from evalsite.common.formatting import NOTHING, count_text, counted, relative_text
 from evalsite.common.shell import Crumb, Option, Pager
 from evalsite.web.judge_card import card_page, text_value
@@ -327,9 +327,7 @@ def judge_read(request: SystemRequest, judge: int, criterion: int) -> HttpRespon
     access = request.access
     card = _card_or_404(request, judge, criterion, request.POST.get("text", ""))
     found: Criterion = card.criterion
-    rows = calibrations_and_decide(
-        access.system, found, card.text.digest, now=timezone.now(), by=access.user
-    )
+    rows = read_by_hand(access.system, found, card.text.digest, by=access.user, now=timezone.now())
     if any(row.grader_version_id == judge for row in rows):
         messages.success(request, "Read: its status or figures changed, and stand below.")
     elif rows:

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.access import Access, Act
+from evalsite.common.audit import AuditedObject, record
+from evalsite.common.row_digests import RowRef
 from reviews.core.accepted_paths import refusal_of_path, refusal_of_reason
 from reviews.models import AcceptedPath, AcceptedPathWithdrawal
 from reviews.selectors.accepted import candidate_of
@@ -65,6 +67,7 @@ def accept_path(
         by=by,
         accepted_at=now,
     )
+    _record("accepted_path.accepted", path, kept, by, now, ("reviews_acceptedpath", path.pk))
     _note("path accepted", path, by)
     return path
 
@@ -86,6 +89,8 @@ def withdraw_path(
     withdrawal = AcceptedPathWithdrawal.objects.create(
         path=path, reason=kept, by=by, withdrawn_at=now
     )
+    row = ("reviews_acceptedpathwithdrawal", path.pk)
+    _record("accepted_path.withdrawn", path, kept, by, now, row)
     _note("accepted path withdrawn", path, by)
     return withdrawal
 
@@ -111,6 +116,23 @@ def _checked_reason(reason: str) -> str:
 def _lock(task: Task) -> None:
     """Acceptances and withdrawals of a task come one after another; its trials need not wait."""
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+
+
+def _record(
+    act: str, path: AcceptedPath, reason: str, by: User, now: datetime, row: RowRef
+) -> None:
+    record(
+        act,
+        system_pk=path.task.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject(
+            "accepted_path", str(path.uuid), f"Accepted {path.number} of {path.task.task_id}"
+        ),
+        after={"task": str(path.task.uuid), "level": path.level, "messages": path.messages},
+        reason=reason,
+        rows=[row],
+    )
 
 
 def _note(act: str, path: AcceptedPath, by: User) -> None:

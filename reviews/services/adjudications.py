@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import count_text, counted, time_text
 from reviews.core.disposition import AdjudicationRuling
 from reviews.models import (
@@ -101,7 +102,34 @@ def adjudicate(
         seen=seen,
         is_blind_label=is_blind_label,
     )
-    return row if row.pk else _store(row, criterion)
+    if row.pk:
+        return row
+    stored = _store(row, criterion)
+    if not is_blind_label:
+        _record(stored, criterion)
+    return stored
+
+
+def _record(row: Adjudication, criterion: str) -> None:
+    replaced = row.replaces
+    record(
+        "adjudication.corrected" if replaced else "adjudication.made",
+        system_pk=row.system_id,
+        by_pk=row.by_id,
+        at=row.decided_at,
+        obj=AuditedObject("trial", str(row.trial.uuid), f"{criterion} of trial {row.trial.label}"),
+        before={"ruling": replaced.ruling, "adjudication": str(replaced.uuid)}
+        if replaced
+        else None,
+        after={
+            "criterion": criterion,
+            "ruling": row.ruling,
+            "adjudication": str(row.uuid),
+            "is_by_party": row.is_by_party,
+        },
+        reason=row.reason,
+        rows=[("reviews_adjudication", row.pk)],
+    )
 
 
 def prepare_adjudication(
@@ -250,7 +278,19 @@ def skip_dispute(dispute: Dispute, *, reason: str, by: User, now: datetime) -> D
     why = _reason(reason, LONGEST_SKIP)
     Dispute.objects.select_for_update(no_key=True).get(pk=dispute.pk)
     earlier = DisputeSkip.objects.filter(dispute=dispute, by=by, reason=why).first()
-    return earlier or DisputeSkip.objects.create(dispute=dispute, by=by, reason=why, at=now)
+    if earlier is not None:
+        return earlier
+    row = DisputeSkip.objects.create(dispute=dispute, by=by, reason=why, at=now)
+    record(
+        "dispute.skipped",
+        system_pk=dispute.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("dispute", str(dispute.uuid), dispute.criterion),
+        reason=why,
+        rows=[("reviews_disputeskip", row.pk)],
+    )
+    return row
 
 
 def _reason(text: str, longest: int) -> str:

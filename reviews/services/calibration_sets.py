@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import counted
+from evalsite.common.row_digests import RowRef
 from reviews.core.sampling import (
     Candidate,
     Drawn,
@@ -130,6 +132,14 @@ def make_set(
         )
         for position, each in enumerate(drawn.candidates, start=1)
     )
+    _record(
+        "calibration_set.made",
+        row,
+        reason,
+        by,
+        now,
+        after={"sampling": row.sampling, "n_items": len(drawn.candidates), "seed": row.seed},
+    )
     _note("calibration set made", row, by, items=len(drawn.candidates))
     return row
 
@@ -198,6 +208,7 @@ def withdraw_item(item: CalibrationItem, *, reason: str, by: User, now: datetime
         raise CalibrationSetError(refusal)
     kept.withdrawn_at, kept.withdrawn_by, kept.withdrawn_reason = now, by, why
     kept.save(update_fields=["withdrawn_at", "withdrawn_by", "withdrawn_reason"])
+    _record("calibration_set.item_withdrawn", row, why, by, now, after={"item": kept.position})
     _note("calibration item withdrawn", row, by, item=kept.pk)
 
 
@@ -224,6 +235,7 @@ def close_set(calibration_set: CalibrationSet, *, reason: str, by: User, now: da
         raise CalibrationSetError(OVER)
     row.closed_at, row.closed_by, row.closing_reason = now, by, why
     row.save(update_fields=["closed_at", "closed_by", "closing_reason"])
+    _record("calibration_set.closed", row, why, by, now)
     _note("calibration set closed", row, by)
 
 
@@ -262,6 +274,7 @@ def vouch_for_set(
     if SetVouch.objects.filter(set=row).exists():
         raise CalibrationSetError(VOUCHED)
     vouch = SetVouch.objects.create(set=row, reason=why, by=by, vouched_at=now)
+    _record("calibration_set.vouched", row, why, by, now, rows=[("reviews_setvouch", row.pk)])
     _note("calibration set vouched for", row, by)
     return vouch
 
@@ -303,6 +316,28 @@ def field_text(text: str, missing: str, longest: int) -> str:
 
 def _locked(set_pk: int) -> CalibrationSet:
     return CalibrationSet.objects.select_for_update(of=("self",), no_key=True).get(pk=set_pk)
+
+
+def _record(
+    act: str,
+    row: CalibrationSet,
+    reason: str,
+    by: User,
+    now: datetime,
+    *,
+    after: dict[str, object] | None = None,
+    rows: Sequence[RowRef] = (),
+) -> None:
+    record(
+        act,
+        system_pk=row.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("calibration_set", str(row.number), f"Set {row.number}: {row.name}"),
+        after=after,
+        reason=reason,
+        rows=rows,
+    )
 
 
 def _note(event: str, row: CalibrationSet, by: User, **more: int) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from django.db import connection, transaction
 
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from reviews.models import Case, CaseEvent, CaseEventKind, CaseState
 from reviews.permissions.cases import (
     assignee_refusal,
@@ -89,7 +90,9 @@ def assign_cases(
     Case.objects.filter(pk__in=[case.pk for case in given]).update(assignee=to)
     words = "" if to is None else clean_text(to.printed_name)
     detail = None if to is None else {"to": to.username}
-    _note_all(given, CaseEventKind.ASSIGNED, words, by=by, now=now, detail=detail)
+    rows = _note_all(given, CaseEventKind.ASSIGNED, words, by=by, now=now, detail=detail)
+    if rows:
+        _record_assigned(rows, to)
     n_unchanged = len(locked) - len(given) - len(refusals)
     return Assigned(len(given), n_unchanged, tuple(dict.fromkeys(refusals)))
 
@@ -117,10 +120,11 @@ def set_due(case: Case, due_on: date | None, *, by: User, now: datetime) -> Case
         raise CaseError(f"A due date is today or later, and before {LAST_YEAR}.")
     if locked.due_on == due_on:
         return locked
-    locked.due_on = due_on
+    earlier, locked.due_on = locked.due_on, due_on
     locked.save(update_fields=["due_on"])
     words = due_on.isoformat() if due_on else ""
-    _note_all([locked], CaseEventKind.DUE, words, by=by, now=now)
+    (row,) = _note_all([locked], CaseEventKind.DUE, words, by=by, now=now)
+    _record("case.due_set", row, before={"due": earlier}, after={"due": due_on})
     return locked
 
 
@@ -133,7 +137,9 @@ def comment_on_case(case: Case, text: str, *, by: User, now: datetime) -> CaseEv
     said = _text(text, nothing=NO_COMMENT, noun="comment")
     locked.n_comments += 1
     locked.save(update_fields=["n_comments"])
-    return _note_all([locked], CaseEventKind.COMMENT, said, by=by, now=now)[0]
+    (row,) = _note_all([locked], CaseEventKind.COMMENT, said, by=by, now=now)
+    _record("case.commented", row)
+    return row
 
 
 @transaction.atomic
@@ -143,7 +149,8 @@ def set_aside(case: Case, *, reason: str, by: User, now: datetime) -> Case:
     why = _text(reason, nothing=NO_REASON, noun="reason")
     locked.state, locked.closed_at = CaseState.SET_ASIDE.value, now
     locked.save(update_fields=["state", "closed_at"])
-    _note_all([locked], CaseEventKind.SET_ASIDE, why, by=by, now=now)
+    (row,) = _note_all([locked], CaseEventKind.SET_ASIDE, why, by=by, now=now)
+    _record("case.set_aside", row, before={"state": "open"}, after={"state": locked.state})
     return locked
 
 
@@ -158,7 +165,8 @@ def take_up(case: Case, *, by: User, now: datetime, reason: str = "") -> Case:
     why = _text(reason, nothing=NO_REASON, noun="reason") if reason.strip() else ""
     locked.state, locked.closed_at = CaseState.OPEN.value, None
     locked.save(update_fields=["state", "closed_at"])
-    _note_all([locked], CaseEventKind.TAKEN_UP, why, by=by, now=now)
+    (row,) = _note_all([locked], CaseEventKind.TAKEN_UP, why, by=by, now=now)
+    _record("case.taken_up", row, before={"state": "set_aside"}, after={"state": locked.state})
     return locked
 
 
@@ -172,7 +180,57 @@ def ask_rerun(case: Case, *, reason: str, by: User, now: datetime) -> CaseEvent:
     if refusal := rerun_refusal(locked.next_actions):
         raise CaseError(refusal)
     why = _text(reason, nothing=NO_REASON, noun="reason")
-    return _note_all([locked], CaseEventKind.RERUN_ASKED, why, by=by, now=now)[0]
+    (row,) = _note_all([locked], CaseEventKind.RERUN_ASKED, why, by=by, now=now)
+    _record("case.rerun_asked", row)
+    return row
+
+
+def _record(
+    act: str,
+    row: CaseEvent,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    """One act on a case. Its comment or reason is the event's."""
+    says = act in {"case.commented", "case.set_aside", "case.taken_up", "case.rerun_asked"}
+    record(
+        act,
+        system_pk=row.case.system_id,
+        by_pk=row.by_id,
+        at=row.at,
+        obj=AuditedObject("case", str(row.case.uuid), _case_name(row.case)),
+        before=before,
+        after=after,
+        reason=row.text if says else "",
+        rows=[("reviews_caseevent", row.pk)],
+    )
+
+
+def _record_assigned(rows: Sequence[CaseEvent], to: User | None) -> None:
+    """One act, however many cases."""
+    first = rows[0].case
+    is_one = len(rows) == 1
+    record(
+        "case.assigned",
+        system_pk=first.system_id,
+        by_pk=rows[0].by_id,
+        at=rows[0].at,
+        obj=AuditedObject("case", str(first.uuid), _case_name(first))
+        if is_one
+        else AuditedObject("cases", str(len(rows)), f"{len(rows)} cases"),
+        before={"assignee": first.assignee.username if first.assignee else ""} if is_one else None,
+        after={
+            "assignee": to.username if to else "",
+            "n_cases": len(rows),
+            "cases": [str(row.case.uuid) for row in rows[:MOST_NAMED]],
+        },
+        rows=[("reviews_caseevent", row.pk) for row in rows],
+    )
+
+
+def _case_name(case: Case) -> str:
+    return f"{case.trial.task.task_id} · trial {case.trial.label}"
 
 
 def note_on_trial(
@@ -219,7 +277,7 @@ def _locked(cases: Iterable[Case]) -> list[Case]:
     """The cases as they are now, kept from changing; in one order, so that nobody waits in a circle."""
     return list(
         Case.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("assignee")
+        .select_related("assignee", "trial__task")
         .filter(pk__in={case.pk for case in cases})
         .order_by("pk")
     )

@@ -15,7 +15,9 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.common import blobs
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
+from evalsite.common.row_digests import RowRef
 from reviews.core.contract_drafts import (
     ContractSource,
     DraftedContract,
@@ -151,6 +153,22 @@ def propose_contracts(
         ]
     )
     ContractPreview.objects.filter(pk=preview.pk).update(touched_at=now)
+    versions = ContractVersion.objects.filter(proposal=proposal).order_by("pk")
+    _record(
+        "contract.proposed",
+        proposal,
+        by,
+        now,
+        after={
+            "n_contracts": len(contracts),
+            "tasks": [each.task_id for each in contracts[:MOST_NAMED]],
+        },
+        reason=why,
+        rows=[
+            ("traces_contractproposal", proposal.pk),
+            *(("traces_contractversion", pk) for pk in versions.values_list("pk", flat=True)),
+        ],
+    )
     _note(
         "contracts proposed",
         system,
@@ -228,6 +246,7 @@ def decide_contracts(
     if outcome is ContractOutcome.APPROVED:
         start_takeover(proposal, by=by, now=now)
         touch_gates(releases, now=now)
+    _record_decision(decision, by, now)
     _note(f"contracts {outcome}", system, by, proposal=proposal.number)
     return decision
 
@@ -263,6 +282,7 @@ def withdraw_contracts(
     system = _lock(proposal.system)
     _refuse(withdrawal_refusal(proposal, by), system, by)
     decision = _decide(proposal, ContractOutcome.WITHDRAWN, reason, by, now)
+    _record_decision(decision, by, now)
     _note("contracts withdrawn", system, by, proposal=proposal.number)
     return decision
 
@@ -272,6 +292,45 @@ def _decide(
 ) -> ContractDecision:
     return ContractDecision.objects.create(
         proposal=proposal, outcome=outcome.value, reason=_reason(reason), by=by, decided_at=now
+    )
+
+
+def _record_decision(decision: ContractDecision, by: User, now: datetime) -> None:
+    _record(
+        f"contract.{decision.outcome}",
+        decision.proposal,
+        by,
+        now,
+        before={"state": "proposed"},
+        after={"state": decision.outcome},
+        reason=decision.reason,
+        rows=[("traces_contractdecision", decision.proposal_id)],
+    )
+
+
+def _record(
+    act: str,
+    proposal: ContractProposal,
+    by: User,
+    now: datetime,
+    *,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
+    reason: str,
+    rows: Iterable[RowRef],
+) -> None:
+    record(
+        act,
+        system_pk=proposal.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject(
+            "contract_proposal", str(proposal.number), f"Proposal {proposal.number} of contracts"
+        ),
+        before=before,
+        after=after,
+        reason=reason,
+        rows=rows,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from evalsite.common.formatting import time_text
 from reviews.core.disposition import GivenVerdict
 from reviews.core.notices import NoticedTrial, notices_on
@@ -65,6 +66,16 @@ def flag_trial(trial: Trial, *, reason: str, by: User, now: datetime) -> Flag:
         by=by,
         raised_at=now,
     )
+    record(
+        "flag.raised",
+        system_pk=flag.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("flag", str(flag.uuid), f"Flag on trial {trial.label}"),
+        after={"trial": str(trial.uuid)},
+        reason=flag.reason,
+        rows=[("reviews_flag", flag.pk)],
+    )
     log.info(
         "flag raised",
         extra={"flag": str(flag.uuid), "trial": str(trial.uuid), "by": by.username},
@@ -110,6 +121,24 @@ def close_flags(
     why = _reason(reason)
     closings = FlagClosing.objects.bulk_create(
         [FlagClosing(flag=flag, reason=why, by=by, closed_at=now) for flag in locked]
+    )
+    first = locked[0]
+    record(
+        "flag.closed",
+        system_pk=first.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("flag", str(first.uuid), f"Flag on trial {first.trial.label}")
+        if len(locked) == 1
+        else AuditedObject(
+            "trial", str(first.trial.uuid), f"{len(locked)} flags on trial {first.trial.label}"
+        ),
+        after={
+            "trial": str(first.trial.uuid),
+            "flags": [str(flag.uuid) for flag in locked[:MOST_NAMED]],
+        },
+        reason=why,
+        rows=[("reviews_flagclosing", flag.pk) for flag in locked],
     )
     for flag in locked:
         log.info("flag closed", extra={"flag": str(flag.uuid), "by": by.username})

@@ -14,6 +14,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from reviews.core.judge_prompt import judge_version
 from reviews.models import Criterion, JudgeRun, JudgeRunItem, Probe, ProbeBatch
 from reviews.permissions.judge_runs import (
@@ -125,6 +126,14 @@ def start_judge_run(
             for position, pk in enumerate(things, start=1)
         ]
     )
+    _record(
+        "judge_run.asked",
+        run,
+        by,
+        now,
+        after={"criterion": wish.criterion, "model": run.model, "n_items": len(things)},
+        reason=why,
+    )
     _note("judge run asked for", run, by, items=len(things))
     return run
 
@@ -146,6 +155,7 @@ def stop_judge_run(run: JudgeRun, *, by: User, now: datetime) -> None:
     JudgeRun.objects.filter(pk=row.pk).update(
         state=WorkState.CANCELLED.value, cancelled_by=by, finished_at=now, touched_at=now
     )
+    _record("judge_run.stopped", row, by, now, before={"state": row.state})
     _note("judge run stopped", row, by)
 
 
@@ -163,7 +173,30 @@ def restart_judge_run(run: JudgeRun, *, by: User | None, now: datetime) -> None:
         finished_at=None,
         touched_at=now,
     )
+    _record("judge_run.restarted", row, by, now, before={"state": row.state})
     _note("judge run taken up again", row, by)
+
+
+def _record(
+    act: str,
+    run: JudgeRun,
+    by: User | None,
+    now: datetime,
+    *,
+    before: dict[str, object] | None = None,
+    after: dict[str, object] | None = None,
+    reason: str = "",
+) -> None:
+    record(
+        act,
+        system_pk=run.system_id,
+        by_pk=by.pk if by else None,
+        at=now,
+        obj=AuditedObject("judge_run", str(run.number), f"Judge run {run.number}"),
+        before=before,
+        after=after,
+        reason=reason,
+    )
 
 
 def _locked(run: JudgeRun) -> JudgeRun:

@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from evalsite.common.audit import MOST_ROWS, AuditedObject, record
 from evalsite.common.formatting import counted
 from reviews.core.label_files import (
     FileLabel,
@@ -285,6 +286,17 @@ def _kept(
         return Imported(there, n_labels, told, is_known=True)
     row = _stored_set(system, wish, criterion, identity, by=by, now=now)
     _store_items(row, found.items, now)
+    labels = Label.objects.filter(item__set=row).order_by("pk")[:MOST_ROWS]
+    record(
+        "calibration_set.imported",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("calibration_set", str(row.number), f"Set {row.number}: {row.name}"),
+        after={"n_labels": n_labels, "n_items": len(found.items), "n_refused": len(told)},
+        reason=row.reason,
+        rows=[("reviews_label", pk) for pk in labels.values_list("pk", flat=True)],
+    )
     log.info(
         "labels brought in",
         extra={"set": row.pk, "by": by.username, "labels": n_labels, "refused": len(told)},

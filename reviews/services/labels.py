@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from reviews.core.consensus import consensus_of
 from reviews.core.disposition import AdjudicationRuling
 from reviews.models import (
@@ -117,6 +118,7 @@ def give_label(
                 by=by,
                 now=now,
                 seen=seen,
+                is_blind_label=True,
             )
             row.reason, row.cited_steps = row.verdict.rationale, row.verdict.cited_steps
         else:
@@ -133,6 +135,16 @@ def give_label(
     )
     _settle(stored, now)
     label_drafts(trial.pk, of.criterion_id, by).delete()
+    # Neither value nor reason: others may have to label the item blind still.
+    record(
+        "label.given",
+        system_pk=of.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("calibration_set", str(of.number), f"Set {of.number}: {of.name}"),
+        after={"item": stored.position, "trial": str(trial.uuid)},
+        rows=[("reviews_label", row.pk)],
+    )
     log.info("blind label", extra={"item": stored.pk, "round": row.round, "by": by.username})
     return row
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import time_text
 from reviews.core.disposition import Mark
 from reviews.core.requirements import FIXTURE
@@ -82,6 +83,16 @@ def mark_check(
         by=by,
         marked_at=now,
     )
+    record(
+        "mark.made",
+        system_pk=row.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("mark", str(row.uuid), f"{name_of(criterion)} of {trial.task.task_id}"),
+        after={"mark": row.mark, "criterion": criterion, "trial": str(trial.uuid)},
+        reason=why,
+        rows=[("reviews_checkmark", row.pk)],
+    )
     log.info("check marked", extra={"mark": str(row.uuid), "by": by.username})
     return row
 
@@ -136,6 +147,18 @@ def withdraw_mark(mark: CheckMark, *, reason: str, by: User, now: datetime) -> C
         )
     why = _reason(reason)
     row = CheckMarkWithdrawal.objects.create(mark=mark, reason=why, by=by, withdrawn_at=now)
+    record(
+        "mark.withdrawn",
+        system_pk=mark.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject(
+            "mark", str(mark.uuid), f"{name_of(mark.criterion)} of {mark.task.task_id}"
+        ),
+        before={"mark": mark.mark},
+        reason=why,
+        rows=[("reviews_checkmarkwithdrawal", mark.pk)],
+    )
     log.info("mark withdrawn", extra={"mark": str(mark.uuid), "by": by.username})
     return row
 

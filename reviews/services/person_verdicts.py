@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import count_text, counted
 from reviews.models import CaseEventKind, Criterion, Grader, GraderVersion, Label, Verdict
 from reviews.permissions.verdicts import CORRECTED, NOT_ONES_OWN, verdict_refusal
@@ -61,6 +62,7 @@ def give_verdict(
     now: datetime,
     corrects: Verdict | None = None,
     seen: str = "",
+    is_blind_label: bool = False,
 ) -> Verdict:
     """Say what one criterion of a trial comes to. The same again adds nothing.
 
@@ -71,7 +73,7 @@ def give_verdict(
     `VerdictError` for a criterion that the trial is not decided by, steps that do not exist, a
     missing or too long reason, a second verdict, and one that was corrected already.
 
-    The caller decides the trial anew.
+    The caller decides the trial anew. `is_blind_label`: whoever asks records the act, blind.
     """
     # The release's lock, as every writer of its evidence takes it; it parts two clicks as well.
     Release.objects.select_for_update(no_key=True).get(pk=trial.release_id)
@@ -110,7 +112,25 @@ def give_verdict(
         if each.pk not in gone and _is_same(each, row):
             return each
     _check_place(row, [each for each in earlier if each.pk not in gone], found, corrects)
-    return _store(row, found, now)
+    stored = _store(row, found, now)
+    if not is_blind_label:
+        _record(stored, found.criterion, now)
+    return stored
+
+
+def _record(row: Verdict, criterion: str, now: datetime) -> None:
+    corrected = row.corrects
+    record(
+        "verdict.corrected" if corrected else "verdict.given",
+        system_pk=row.trial.system_id,
+        by_pk=row.by_id,
+        at=now,
+        obj=AuditedObject("trial", str(row.trial.uuid), f"{criterion} of trial {row.trial.label}"),
+        before={"value": corrected.value, "verdict": corrected.pk} if corrected else None,
+        after={"criterion": criterion, "value": row.value, "verdict": row.pk},
+        reason=row.rationale,
+        rows=[("reviews_verdict", row.pk)],
+    )
 
 
 def _is_same(earlier: Verdict, row: Verdict) -> bool:

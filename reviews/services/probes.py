@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.common import blobs
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import counted
 from reviews.core.probe_copies import CannotCopyError, ProbeCopy, ProbeOriginal, copy_of
 from reviews.core.probes import KIND_NAMES, ProbeKind, change_document
@@ -118,6 +119,16 @@ def make_batch(
     for position, probe in enumerate(probes, start=1):
         probe.position = position
     Probe.objects.bulk_create(probes, batch_size=50)
+    record(
+        "probes.made",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("probe_batch", str(batch.number), f"Batch {batch.number} of probes"),
+        after={"criterion": criterion.name, "n_probes": len(probes), "seed": drawn_seed},
+        reason=reason,
+        rows=[("reviews_probebatch", batch.pk)],
+    )
     log.info(
         "probes made",
         extra={"system": system.slug, "batch": batch.number, "probes": len(probes), "user": by.pk},

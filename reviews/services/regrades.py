@@ -12,6 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
 from reviews.models import Regrade
 from reviews.permissions.regrades import (
@@ -55,6 +56,9 @@ def start_regrade(
     _refuse("" if chosen else NOTHING_TO_GRADE, system, by)
     _refuse(busy_sentence(system, chosen), system, by)
     regrade = _made(system, chosen, reason=_reason(reason), proposal=None, by=by, now=now)
+    _record(
+        "regrade.asked", regrade, by, now, after={"n_tasks": len(chosen)}, reason=regrade.reason
+    )
     _note("regrade asked for", regrade, by, tasks=len(chosen))
     return regrade
 
@@ -110,6 +114,7 @@ def stop_regrade(regrade: Regrade, *, by: User, now: datetime) -> None:
         state=WorkState.CANCELLED.value, cancelled_by=by, finished_at=now, touched_at=now
     )
     touch_gates(releases, now=now)
+    _record("regrade.stopped", row, by, now, before={"state": row.state})
     _note("regrade stopped", row, by)
 
 
@@ -130,7 +135,30 @@ def restart_regrade(regrade: Regrade, *, by: User | None = None, now: datetime) 
         touched_at=now,
     )
     touch_gates(releases, now=now)
+    _record("regrade.restarted", row, by, now, before={"state": row.state})
     _note("regrade taken up again", row, by)
+
+
+def _record(
+    act: str,
+    regrade: Regrade,
+    by: User | None,
+    now: datetime,
+    *,
+    before: dict[str, object] | None = None,
+    after: dict[str, object] | None = None,
+    reason: str = "",
+) -> None:
+    record(
+        act,
+        system_pk=regrade.system_id,
+        by_pk=by.pk if by else None,
+        at=now,
+        obj=AuditedObject("regrade", str(regrade.number), f"Regrade {regrade.number}"),
+        before=before,
+        after=after,
+        reason=reason,
+    )
 
 
 def _locked(regrade: Regrade) -> Regrade:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import time_text
 from reviews.models import Adjudication, Rubric, RubricRequest, RubricVersion
 from reviews.permissions.flags import role_in
@@ -73,6 +74,16 @@ def write_version(
     for asked in requests:
         asked.answered_by, asked.closed_at, asked.closed_by = row, now, by
         asked.save(update_fields=["answered_by", "closed_at", "closed_by"])
+    record(
+        "rubric.written",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("rubric", str(rubric.pk), f"{named} {label}"),
+        after={"version": label, "answers": [asked.pk for asked in requests]},
+        reason=why,
+        rows=[("reviews_rubricversion", row.pk)],
+    )
     log.info("rubric written", extra={"rubric": rubric.pk, "version": row.pk, "by": by.username})
     return row
 
@@ -123,6 +134,14 @@ def close_request(asked: RubricRequest, *, reason: str, by: User, now: datetime)
     row.closing_reason = _field(reason, "A reason", LONGEST_REASON)
     row.closed_at, row.closed_by = now, by
     row.save(update_fields=["closing_reason", "closed_at", "closed_by"])
+    record(
+        "rubric.request_closed",
+        system_pk=row.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("rubric_request", str(row.pk), f"Request on {row.criterion}"),
+        reason=row.closing_reason,
+    )
     log.info("rubric request closed", extra={"request": row.pk, "by": by.username})
     return row
 

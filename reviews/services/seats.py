@@ -13,6 +13,7 @@ from enum import StrEnum
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from evalsite.common.audit import AuditedObject, record
 from reviews.core.seating import (
     RESERVED_FOR,
     QueuedItem,
@@ -243,7 +244,7 @@ def reveal(trial: Trial, criterion_pk: int, *, where: str, by: User, now: dateti
     drafts = label_drafts(trial.pk, criterion_pk, by)
     if drafts.filter(held_until__isnull=False).exists():
         raise LabelError(SUBMITTED)
-    Revelation.objects.get_or_create(
+    row, is_new = Revelation.objects.get_or_create(
         trial=trial,
         criterion_id=criterion_pk,
         by=by,
@@ -252,6 +253,16 @@ def reveal(trial: Trial, criterion_pk: int, *, where: str, by: User, now: dateti
     for seat in Seat.objects.filter(item__in=items, by=by, ended_at=None):
         end_seat(seat, SeatEnding.GIVEN_UP, "", now)
     drafts.delete()
+    if is_new:
+        record(
+            "verdicts.revealed",
+            system_pk=trial.system_id,
+            by_pk=by.pk,
+            at=now,
+            obj=AuditedObject("trial", str(trial.uuid), f"Trial {trial.label}"),
+            after={"criterion": row.criterion.name, "where": row.where},
+            rows=[("reviews_revelation", row.pk)],
+        )
     log.info("verdicts revealed", extra={"trial": str(trial.uuid), "by": by.username})
 
 
@@ -282,6 +293,15 @@ def reveal_in(trials: QuerySet[Trial], *, where: str, by: User, now: datetime) -
         ending=SeatEnding.GIVEN_UP.value, ended_at=now
     )
     if rows:
+        first = items[0].set
+        record(
+            "verdicts.revealed",
+            system_pk=first.system_id,
+            by_pk=by.pk,
+            at=now,
+            obj=AuditedObject("trials", str(len(rows)), f"{len(rows)} trials"),
+            after={"where": where, "n_items": len(rows)},
+        )
         log.info("verdicts revealed", extra={"where": where, "n": len(rows), "by": by.username})
     return len(rows)
 

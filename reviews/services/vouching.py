@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from reviews.core.disposition import GivenVerdict
 from reviews.core.notices import imported_notice
 from reviews.models import Flag, FlagClosing, FlagCode, Verdict, Vouch
@@ -74,6 +75,24 @@ def vouch_for(
         batch_size=BATCH,
     )
     _close_flags(verdicts, why, by, now)
+    first = verdicts[0]
+    record(
+        "verdict.vouched",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject(
+            "criterion",
+            str(first.criterion_id),
+            f"{first.grader_version.grader.name} on {first.criterion.name}",
+        ),
+        after={
+            "n_verdicts": len(verdicts),
+            "verdicts": [verdict.pk for verdict in verdicts[:MOST_NAMED]],
+        },
+        reason=why,
+        rows=[("reviews_vouch", verdict.pk) for verdict in verdicts],
+    )
     log.info("verdicts vouched for", extra={"n": len(verdicts), "by": by.username})
     return sorted({verdict.trial_id for verdict in verdicts})
 

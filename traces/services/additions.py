@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from evalsite.common import blobs
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import limit_text
 from traces.core.additions import Addition, addition_document, parse_addition, unfit_parts
 from traces.core.canonical import digest_of
@@ -121,6 +122,16 @@ def add_evidence(
         by=by,
         api_key=api_key,
         added_at=now,
+    )
+    record(
+        "evidence.added",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("trial", str(trial.uuid), trial.label),
+        after={"addition": str(row.uuid), "parts": row.parts, "source": row.source},
+        reason=row.reason,
+        rows=[("traces_evidenceaddition", row.pk)],
     )
     log.info(
         "evidence added",

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from evalsite.common.formatting import counted
 from evalsite.common.gate_marks import releases_of_tasks, touch_gates
 from traces.core.text_marks import clean_text, count_marks
@@ -80,7 +81,7 @@ def change_split(
     if not moved:
         return ()
     olds = {each.split for each in moved}
-    SplitChange.objects.create(
+    change = SplitChange.objects.create(
         system=system,
         family="" if task else family,
         task=chosen[0] if task else None,
@@ -93,6 +94,23 @@ def change_split(
     ids = tuple(each.pk for each in moved)
     Task.objects.filter(pk__in=ids).update(split=split)
     touch_gates(releases_of_tasks(ids), now=now)
+    record(
+        "task.split_changed",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("task", str(chosen[0].uuid), chosen[0].task_id)
+        if task
+        else AuditedObject("family", str(change.pk), family),
+        before={"split": change.old},
+        after={
+            "split": split,
+            "n_tasks": len(moved),
+            "tasks": [each.task_id for each in moved[:MOST_NAMED]],
+        },
+        reason=why,
+        rows=[("traces_splitchange", change.pk)],
+    )
     log.info(
         "split changed",
         extra={"system": system.slug, "n_tasks": len(ids), "split": split, "by": by.username},
@@ -126,6 +144,16 @@ def note_exposure(
         return found
     exposure = HeldOutExposure.objects.create(
         system_id=locked.system_id, task=locked, trial=trial, reason=why, by=by, noted_at=now
+    )
+    record(
+        "task.exposed",
+        system_pk=locked.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("task", str(locked.uuid), locked.task_id),
+        after={"trial": str(trial.uuid)} if trial else None,
+        reason=why,
+        rows=[("traces_heldoutexposure", exposure.pk)],
     )
     log.info("exposure noted", extra={"task": str(locked.uuid), "by": by.username})
     return exposure

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from traces.core.canonical import digest_of, nfc
 from traces.core.records import Disposition, ParsedTask
 from traces.core.text_marks import clean_text, count_marks, has_lone_surrogate
@@ -84,6 +85,16 @@ def make_task(
         ParsedTask(name, words, group, split or None, definition, digest_of(definition)),
     )
     TaskOrigin.objects.create(task=task, trial=trial, reason=why, by=by, made_at=now)
+    record(
+        "task.made_from_trial",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject("task", str(task.uuid), task.task_id),
+        after={"trial": str(trial.uuid), "family": group, "split": split},
+        reason=why,
+        rows=[("traces_taskorigin", task.pk)],
+    )
     log.info(
         "task made from a trial",
         extra={"task": str(task.uuid), "trial": str(trial.uuid), "by": by.username},

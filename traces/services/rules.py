@@ -12,6 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from evalsite.common.audit import AuditedObject, record
 from traces.core.canonical import canonical_text
 from traces.core.rule_changes import (
     RuleChange,
@@ -128,6 +129,7 @@ def propose_rules(preview: RulesPreview, *, reason: str, by: User, now: datetime
         created_by=by,
     )
     RulesPreview.objects.filter(pk=preview.pk).update(proposed_as=version, touched_at=now)
+    _record("rules.proposed", version, by, now, reason=version.reason)
     _note("rules proposed", system, by, rules=version.number, preview=str(preview.uuid))
     return version
 
@@ -148,6 +150,7 @@ def decide_rules(
     decision = _decide(version, outcome, reason, by, now)
     if outcome is RulesOutcome.APPROVED:
         RulesJob.objects.create(rules=version, asked_at=now, touched_at=now)
+    _record(f"rules.{outcome.value}", version, by, now, decision=decision)
     _note(f"rules {outcome}", system, by, rules=version.number)
     return decision
 
@@ -158,6 +161,7 @@ def withdraw_rules(version: RulesVersion, *, reason: str, by: User, now: datetim
     system = _lock(version.system)
     _refuse(withdrawal_refusal(version, by), system, by)
     decision = _decide(version, RulesOutcome.WITHDRAWN, reason, by, now)
+    _record("rules.withdrawn", version, by, now, decision=decision)
     _note("rules withdrawn", system, by, rules=version.number)
     return decision
 
@@ -186,6 +190,7 @@ def stop_work(version: RulesVersion, *, by: User, now: datetime) -> None:
         finished_at=now,
         touched_at=now,
     )
+    _record("rules.work_stopped", version, by, now)
     _note("work on rules stopped", system, by, rules=version.number)
 
 
@@ -205,6 +210,7 @@ def restart_work(version: RulesVersion, *, by: User | None = None, now: datetime
         finished_at=None,
         touched_at=now,
     )
+    _record("rules.work_restarted", version, by, now)
     _note("work on rules taken up again", system, by, rules=version.number)
 
 
@@ -279,6 +285,32 @@ def _is_clean(value: Json) -> bool:
             return all(_is_clean(name) and _is_clean(item) for name, item in value.items())
         case _:
             return True
+
+
+def _record(
+    act: str,
+    version: RulesVersion,
+    by: User | None,
+    now: datetime,
+    *,
+    decision: RulesDecision | None = None,
+    reason: str = "",
+) -> None:
+    """One act on a version; what was decided gives its reason and its row."""
+    is_proposal = act == "rules.proposed"
+    record(
+        act,
+        system_pk=version.system_id,
+        by_pk=by.pk if by else None,
+        at=now,
+        obj=AuditedObject("rules", str(version.number), f"Version {version.number} of the rules"),
+        before={"state": "proposed"} if decision else None,
+        after={"state": decision.outcome} if decision else None,
+        reason=decision.reason if decision else reason,
+        rows=[("traces_rulesdecision", version.pk)]
+        if decision
+        else [("traces_rulesversion", version.pk)] * is_proposal,
+    )
 
 
 def _note(act: str, system: System, by: User | None, **ids: object) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from traces.core.text_marks import clean_text
 from traces.models import ApiKey, Door, Release, System, Upload, UploadJob, User
 
@@ -131,6 +132,21 @@ def _record(
         api_key=request.api_key,
     )
     UploadJob.objects.create(upload=upload, touched_at=now)
+    record(
+        "upload.accepted",
+        system_pk=upload.system_id,
+        by_pk=upload.by_id,
+        at=now,
+        obj=AuditedObject("upload", str(upload.uuid), upload.file_name),
+        after={
+            "sha256": upload.sha256.hex(),
+            "bytes": upload.size,
+            "release": request.release.name if request.release else "",
+            "run": upload.run_name,
+            "format": upload.format_asked,
+        },
+        rows=[("traces_upload", upload.pk)],
+    )
     return upload
 
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.common import blobs
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from evalsite.common.gate_marks import lock_evidence, releases_of_tasks, touch_gates
 from traces.core.canonical import digest_of, nfc
 from traces.core.records import ParsedTask, ParsedTrial
@@ -87,6 +88,20 @@ def declare_run(
     tasks = tasks_named(release.system, task_ids)
     RunTask.objects.bulk_create([RunTask(run=run, task=task) for task in tasks.values()])
     touch_gates([release.pk], now=now)
+    record(
+        "run.declared",
+        system_pk=release.system_id,
+        by_pk=by.pk if by else None,
+        at=now,
+        obj=AuditedObject("run", str(run.uuid), name),
+        after={
+            "release": release.name,
+            "trials": trials,
+            "n_tasks": len(tasks),
+            "tasks": sorted(tasks)[:MOST_NAMED],
+        },
+        rows=[("traces_run", run.pk)],
+    )
     return run
 
 
