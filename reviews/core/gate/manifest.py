@@ -211,7 +211,7 @@ def _state(old: JsonObject, new: JsonObject) -> list[str]:
 def _checks(old: JsonObject, new: JsonObject) -> list[str]:
     found = _changed("checks", old, new)
     sentences = [
-        f"{_check_name(was)}: {_words(was.get('result'))} before, {_words(now.get('result'))} now."
+        f"{_capital(_check_name(was))}: {_words(was.get('result'))} before, {_words(now.get('result'))} now."
         for was, now in found.changed
         if was.get("result") != now.get("result")
     ]
