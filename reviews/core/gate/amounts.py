@@ -10,14 +10,14 @@ from fractions import Fraction
 
 from reviews.core.estimators import Counts
 from reviews.core.gate.evidence import (
+    OrderedEvidence,
     bounded,
     by_unit,
     has_come,
-    slots_that_count,
     trials_of,
     unit_names,
 )
-from reviews.core.gate.model import Check, CheckDetail, GateSlot, Threshold, TierEvidence
+from reviews.core.gate.model import Check, CheckDetail, GateSlot, Threshold
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, number_or_none
 from traces.core.canonical import natural_key
@@ -26,7 +26,7 @@ _HELD = frozenset({"pass", "fail", "unresolved"})
 _NO_TRIAL = "No trial has come: run the tasks of this tier."
 
 
-def unresolved(threshold: Threshold, evidence: TierEvidence) -> Check:
+def unresolved(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials that are unresolved: at most the limit. No trial: cannot be told."""
     return _at_most(
         threshold,
@@ -39,7 +39,7 @@ def unresolved(threshold: Threshold, evidence: TierEvidence) -> Check:
     )
 
 
-def harness_errors(threshold: Threshold, evidence: TierEvidence) -> Check:
+def harness_errors(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Slots whose last attempt was lost as the harness broke: at most the limit."""
     return _at_most(
         threshold,
@@ -54,12 +54,12 @@ def harness_errors(threshold: Threshold, evidence: TierEvidence) -> Check:
 
 def _at_most(
     threshold: Threshold,
-    evidence: TierEvidence,
+    evidence: OrderedEvidence,
     value: str,
     sentence: Callable[[int, int], str],
     work: Callable[[int], str],
 ) -> Check:
-    slots = slots_that_count(evidence)
+    slots = evidence.counted
     found = [slot for slot in slots if slot.value == value]
     most = int(threshold.limit if threshold.limit is not None else 0)
     n_missing = sum(slot.value == "missing" for slot in slots)
@@ -101,30 +101,32 @@ def _by_task(found: Sequence[GateSlot]) -> tuple[CheckDetail, ...]:
     return bounded([CheckDetail(names[unit], counted(len(units[unit]), "trial")) for unit in most])
 
 
-def _held(evidence: TierEvidence) -> list[GateSlot]:
+def _held(evidence: OrderedEvidence) -> list[GateSlot]:
     """Slots whose trial came and whose harness held."""
-    return [slot for slot in slots_that_count(evidence) if slot.value in _HELD]
+    return [slot for slot in evidence.counted if slot.value in _HELD]
 
 
-def fewest_trials(threshold: Threshold, evidence: TierEvidence) -> Check:
+def fewest_trials(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials whose harness held: at least the limit."""
     return _at_least(threshold, evidence, len(_held(evidence)), "trial", "trial")
 
 
-def fewest_tasks(threshold: Threshold, evidence: TierEvidence) -> Check:
+def fewest_tasks(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Tasks with at least one trial whose harness held: at least the limit."""
     n = len({slot.task for slot in _held(evidence)})
     return _at_least(threshold, evidence, n, "task", "task")
 
 
-def fewest_held_out(threshold: Threshold, evidence: TierEvidence) -> Check:
+def fewest_held_out(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """The same among tasks of split held-out."""
     n = len({slot.task for slot in _held(evidence) if slot.split == "held_out"})
     return _at_least(threshold, evidence, n, "held-out task", "task")
 
 
-def _at_least(threshold: Threshold, evidence: TierEvidence, n: int, noun: str, more: str) -> Check:
-    slots = slots_that_count(evidence)
+def _at_least(
+    threshold: Threshold, evidence: OrderedEvidence, n: int, noun: str, more: str
+) -> Check:
+    slots = evidence.counted
     least = int(threshold.limit if threshold.limit is not None else 0)
     is_met = n >= least and has_come(slots)
     lacking = max(least - n, 1)

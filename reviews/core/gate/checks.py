@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from reviews.core.gate.amounts import (
     fewest_held_out,
@@ -13,6 +13,7 @@ from reviews.core.gate.amounts import (
 )
 from reviews.core.gate.cost import cost_p95
 from reviews.core.gate.declared import declared
+from reviews.core.gate.evidence import OrderedEvidence, ordered
 from reviews.core.gate.judges import judge_calibration
 from reviews.core.gate.model import Check, CheckKind, Threshold, TierEvidence
 from reviews.core.gate.pass_hat import pass_hat
@@ -20,7 +21,7 @@ from reviews.core.gate.prohibited import prohibited, prohibited_rate
 from reviews.core.gate.rates import outcome_rate, recovery_rate, rule_clean_rate
 from reviews.core.gate.regression import regression
 
-CheckOf = Callable[[Threshold, TierEvidence], Check]
+CheckOf = Callable[[Threshold, OrderedEvidence], Check]
 
 CHECKS: dict[CheckKind, CheckOf] = {
     CheckKind.OUTCOME_RATE: outcome_rate,
@@ -44,4 +45,9 @@ CHECKS: dict[CheckKind, CheckOf] = {
 
 def check_of(threshold: Threshold, evidence: TierEvidence) -> Check:
     """A threshold held against the evidence of its tier; the order of slots changes nothing."""
-    return CHECKS[threshold.kind](threshold, evidence)
+    return CHECKS[threshold.kind](threshold, ordered(evidence))
+
+
+def checks_of(thresholds: Iterable[Threshold], evidence: OrderedEvidence) -> tuple[Check, ...]:
+    """The same of several thresholds, in their order."""
+    return tuple(CHECKS[threshold.kind](threshold, evidence) for threshold in thresholds)

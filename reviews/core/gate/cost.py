@@ -6,15 +6,15 @@ from decimal import Decimal
 from fractions import Fraction
 
 from reviews.core.estimators import Counts, Range, nearest_rank
-from reviews.core.gate.evidence import slots_that_count, trials_of
-from reviews.core.gate.model import Check, Threshold, TierEvidence
+from reviews.core.gate.evidence import OrderedEvidence, trials_of
+from reviews.core.gate.model import Check, Threshold
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, dollars, dollars_of
 
 PERCENT = 95
 
 
-def cost_p95(threshold: Threshold, evidence: TierEvidence) -> Check:
+def cost_p95(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """The nearest-rank 95th percentile of cost over all slots that count.
 
     A cost that is not known, of a missing trial too, stands above every value at the bad end and
@@ -22,7 +22,7 @@ def cost_p95(threshold: Threshold, evidence: TierEvidence) -> Check:
     says how many are within the limit, of those whose cost is known, of all.
     """
     limit = threshold.limit if threshold.limit is not None else Fraction(0)
-    slots = slots_that_count(evidence)
+    slots = evidence.counted
     came = [slot for slot in slots if slot.value != "missing"]
     known = [slot for slot in came if slot.cost is not None]
     costs = sorted(slot.cost for slot in came if slot.cost is not None)

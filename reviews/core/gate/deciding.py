@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reviews.core.gate.checks import check_of
-from reviews.core.gate.evidence import slots_that_count
+from reviews.core.gate.checks import checks_of
+from reviews.core.gate.evidence import OrderedEvidence, ordered
 from reviews.core.gate.model import Check, Gate, Section, TierEvidence
 from reviews.core.gate.states import CheckResult, GateState
 from reviews.core.gate.threshold_words import counted, listed, name_in_sentence, number_word
@@ -30,15 +30,11 @@ def decide_gate(release_name: str, tiers: Sequence[TierEvidence]) -> Gate:
 
 def section_of(evidence: TierEvidence) -> Section:
     """The checks of one tier. Without thresholds in force there are none, and it waits."""
-    slots = slots_that_count(evidence)
-    found = evidence.threshold_set
-    checks = (
-        tuple(check_of(threshold, evidence) for threshold in found.thresholds.checks)
-        if found
-        else ()
-    )
+    in_order = ordered(evidence)
+    slots, found = in_order.counted, evidence.threshold_set
+    checks = checks_of(found.thresholds.checks, in_order) if found else ()
     state = _state_of_checks(checks)
-    sentence = _results_sentence(checks) if found else _no_thresholds_sentence(evidence)
+    sentence = _results_sentence(checks) if found else _no_thresholds_sentence(in_order)
     if evidence.n_by_party:
         sentence += f" {_by_party(evidence.n_by_party)}"
     return Section(
@@ -68,10 +64,10 @@ def _state_of_sections(sections: Sequence[Section]) -> GateState:
     return GateState.READY if is_ready else GateState.WAITING
 
 
-def _no_thresholds_sentence(evidence: TierEvidence) -> str:
+def _no_thresholds_sentence(evidence: OrderedEvidence) -> str:
     if not any(not run.is_left_out for run in evidence.runs):
         return "No run that counts has begun, so no thresholds apply yet."
-    tasks = sorted({slot.task for slot in slots_that_count(evidence)}, key=natural_key)
+    tasks = sorted({slot.task for slot in evidence.counted}, key=natural_key)
     if not tasks:
         return (
             "No thresholds were in force when the first run began, so nobody can tell until an "

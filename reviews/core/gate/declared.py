@@ -7,27 +7,26 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from reviews.core.estimators import Counts
-from reviews.core.gate.evidence import bounded, by_unit, has_come, in_order, unit_names
+from reviews.core.gate.evidence import OrderedEvidence, bounded, by_unit, has_come, unit_names
 from reviews.core.gate.model import (
     Check,
     CheckDetail,
     GateSlot,
     RunOfRelease,
     Threshold,
-    TierEvidence,
 )
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, listed
 
 
-def declared(threshold: Threshold, evidence: TierEvidence) -> Check:
+def declared(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Missing declared trials outside split tuning: none may be.
 
     A run left out without a second owner's confirmation makes it not met, whatever else is there.
     Where no run was declared it does not apply. No trial: cannot be told.
     """
     alone = [run for run in evidence.runs if run.is_left_out and not run.is_confirmed]
-    slots = [slot for slot in in_order(evidence) if slot.split != "tuning"]
+    slots = [slot for slot in evidence.slots if slot.split != "tuning"]
     missing = [slot for slot in slots if slot.value == "missing"]
     n_come = len(slots) - len(missing)
     counts = Counts(n_come, n_come, len(slots), len(missing))
@@ -71,7 +70,7 @@ def declared(threshold: Threshold, evidence: TierEvidence) -> Check:
     )
 
 
-def _left_out(evidence: TierEvidence) -> list[RunOfRelease]:
+def _left_out(evidence: OrderedEvidence) -> list[RunOfRelease]:
     left_out = [run for run in evidence.runs if run.is_left_out]
     return sorted(left_out, key=lambda run: (run.begun_at, run.name, run.uuid))
 

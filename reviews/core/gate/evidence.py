@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reviews.core.estimators import Counts
-from reviews.core.gate.model import CheckDetail, GateSlot, TierEvidence
+from reviews.core.gate.model import (
+    Baseline,
+    CheckDetail,
+    GateSlot,
+    JudgeThatDecides,
+    RunOfRelease,
+    TierEvidence,
+)
 from reviews.core.gate.threshold_words import counted, listed
 from reviews.core.slots import label_order
 from traces.core.canonical import natural_key
@@ -22,31 +29,41 @@ Decide = Callable[[GateSlot], bool | None]
 """What a figure counts of a slot: that it passed, that it failed, or None for not known."""
 
 
-def slots_that_count(evidence: TierEvidence) -> tuple[GateSlot, ...]:
-    """Slots of runs that are not left out, outside split tuning and without an injected fault."""
-    return tuple(slot for slot in in_order(evidence) if slot.is_counted)
+@dataclass(frozen=True, slots=True)
+class OrderedEvidence:
+    """The evidence of a tier as checks read it: put in order once, apart by what counts it."""
+
+    slots: tuple[GateSlot, ...]  # of runs that are not left out
+    counted: tuple[GateSlot, ...]  # outside split tuning and without an injected fault
+    with_fault: tuple[GateSlot, ...]  # outside split tuning, with one
+    runs: tuple[RunOfRelease, ...]
+    judges: tuple[JudgeThatDecides, ...]
+    baseline: Baseline | None
 
 
-def slots_with_fault(evidence: TierEvidence) -> tuple[GateSlot, ...]:
-    """Slots of runs that are not left out, outside split tuning, with an injected fault."""
-    return tuple(slot for slot in in_order(evidence) if slot.has_fault and slot.split != "tuning")
-
-
-def in_order(evidence: TierEvidence) -> list[GateSlot]:
-    """All slots of runs that are not left out, by task, version, run and label."""
+def ordered(evidence: TierEvidence) -> OrderedEvidence:
+    """Slots by task, version, run and label, whatever order they came in."""
     left_out = {run.uuid for run in evidence.runs if run.is_left_out}
-    return sorted((slot for slot in evidence.slots if slot.run not in left_out), key=_order)
-
-
-def _order(slot: GateSlot) -> tuple[object, ...]:
-    return (
-        natural_key(slot.task),
-        slot.task_version,
-        slot.contract,
-        slot.run,
-        *label_order(slot.label),
-        slot.trial,
-        slot.value,
+    keys = {task: natural_key(task) for task in {slot.task for slot in evidence.slots}}
+    slots = sorted(
+        (slot for slot in evidence.slots if slot.run not in left_out),
+        key=lambda slot: (
+            keys[slot.task],
+            slot.task_version,
+            slot.contract,
+            slot.run,
+            *label_order(slot.label),
+            slot.trial,
+            slot.value,
+        ),
+    )
+    return OrderedEvidence(
+        slots=tuple(slots),
+        counted=tuple(slot for slot in slots if slot.is_counted),
+        with_fault=tuple(slot for slot in slots if slot.has_fault and slot.split != "tuning"),
+        runs=evidence.runs,
+        judges=evidence.judges,
+        baseline=evidence.baseline,
     )
 
 

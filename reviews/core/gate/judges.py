@@ -8,14 +8,14 @@ from fractions import Fraction
 from reviews.core.calibration import CalibrationFigures, ErrorRate, Limits
 from reviews.core.estimators import percent
 from reviews.core.gate.bounds import fewest_more, lower_above, upper_at_most
-from reviews.core.gate.evidence import bounded
-from reviews.core.gate.model import Check, CheckDetail, JudgeThatDecides, Threshold, TierEvidence
+from reviews.core.gate.evidence import OrderedEvidence, bounded
+from reviews.core.gate.model import Check, CheckDetail, JudgeThatDecides, Threshold
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, limits_of, listed
 from traces.core.canonical import natural_key
 
 
-def judge_calibration(threshold: Threshold, evidence: TierEvidence) -> Check:
+def judge_calibration(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Every judge version that decides, on each criterion, from the figures that let it decide.
 
     Met if the one-sided 95 % upper bounds of false passes and false failures are within their

@@ -13,6 +13,7 @@ from reviews.core.estimators import (
     percent,
 )
 from reviews.core.gate.evidence import (
+    OrderedEvidence,
     UnitKey,
     bounded,
     by_unit,
@@ -20,10 +21,9 @@ from reviews.core.gate.evidence import (
     has_come,
     open_text,
     open_trials,
-    slots_that_count,
     unit_names,
 )
-from reviews.core.gate.model import Check, CheckDetail, Threshold, TierEvidence
+from reviews.core.gate.model import Check, CheckDetail, Threshold
 from reviews.core.gate.rates import clean_passed, outcome_passed
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, exact_percent, listed
@@ -32,7 +32,7 @@ from traces.core.canonical import natural_key
 _MOST_NAMED = 5
 
 
-def pass_hat(threshold: Threshold, evidence: TierEvidence) -> Check:
+def pass_hat(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """pass^k of each task at one version and contract, n its slots, then the mean over them.
 
     The estimator of Yao et al., "tau-bench" (2024): C(c,k)/C(n,k). Met if the mean is enough when
@@ -42,7 +42,7 @@ def pass_hat(threshold: Threshold, evidence: TierEvidence) -> Check:
     """
     k = threshold.k or 1
     limit = threshold.limit if threshold.limit is not None else Fraction(0)
-    slots = slots_that_count(evidence)
+    slots = evidence.counted
     decided = decided_by(slots, outcome_passed if threshold.of == "outcome" else clean_passed)
     if not has_come(slots):
         return Check(

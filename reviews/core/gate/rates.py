@@ -19,15 +19,14 @@ from reviews.core.gate.bounds import fewest_more, lower_at_least, upper_below
 from reviews.core.gate.evidence import (
     Decide,
     Decided,
+    OrderedEvidence,
     decided_by,
     has_come,
     open_text,
     open_trials,
-    slots_that_count,
-    slots_with_fault,
     task_details,
 )
-from reviews.core.gate.model import Check, DecidedBy, GateSlot, Threshold, TierEvidence
+from reviews.core.gate.model import Check, DecidedBy, GateSlot, Threshold
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, exact_percent
 
@@ -83,19 +82,19 @@ def recovered(slot: GateSlot) -> bool | None:
     return False if clean is False and slot.handed_over is False else None
 
 
-def outcome_rate(threshold: Threshold, evidence: TierEvidence) -> Check:
+def outcome_rate(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials that left the environment in the required state, of all slots that count."""
-    return rate_check(threshold, slots_that_count(evidence), outcome_passed, OUTCOME_WORDS)
+    return rate_check(threshold, evidence.counted, outcome_passed, OUTCOME_WORDS)
 
 
-def rule_clean_rate(threshold: Threshold, evidence: TierEvidence) -> Check:
+def rule_clean_rate(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials that reached the outcome by the rules, of all slots that count."""
-    return rate_check(threshold, slots_that_count(evidence), clean_passed, CLEAN_WORDS)
+    return rate_check(threshold, evidence.counted, clean_passed, CLEAN_WORDS)
 
 
-def recovery_rate(threshold: Threshold, evidence: TierEvidence) -> Check:
+def recovery_rate(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials with an injected fault that recovered, of all of them."""
-    return rate_check(threshold, slots_with_fault(evidence), recovered, RECOVERY_WORDS)
+    return rate_check(threshold, evidence.with_fault, recovered, RECOVERY_WORDS)
 
 
 def rate_check(

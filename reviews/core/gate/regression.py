@@ -8,16 +8,16 @@ from fractions import Fraction
 
 from reviews.core.estimators import Counts, Range, percent
 from reviews.core.gate.evidence import (
+    OrderedEvidence,
     UnitKey,
     bounded,
     by_unit,
     decided_by,
     open_trials,
-    slots_that_count,
     trials_of,
     unit_names,
 )
-from reviews.core.gate.model import Baseline, Check, CheckDetail, GateSlot, Threshold, TierEvidence
+from reviews.core.gate.model import Baseline, Check, CheckDetail, GateSlot, Threshold
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import counted, exact_text, listed
 
@@ -86,7 +86,7 @@ def _high(counts: Counts) -> Fraction:
     return Fraction(counts.passed + counts.unknown, counts.run)
 
 
-def regression(threshold: Threshold, evidence: TierEvidence) -> Check:
+def regression(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Dispositions of tasks that both releases tried at the same task and contract version.
 
     Not met if a task that always passed then fails twice or more now, or if a family's mean over
@@ -104,7 +104,7 @@ def regression(threshold: Threshold, evidence: TierEvidence) -> Check:
             "No release of this system has been signed yet, so there is none to compare with.",
         )
     limit = threshold.limit if threshold.limit is not None else Fraction(0)
-    pairs, unpaired = _pairs_of(baseline, slots_that_count(evidence))
+    pairs, unpaired = _pairs_of(baseline, evidence.counted)
     if not pairs:
         return Check(
             threshold,
