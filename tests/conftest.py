@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from tests.support.cast import cast  # noqa: F401 - a fixture for all tests
 
@@ -48,6 +49,27 @@ def uploads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uploads")
     settings.EVALSITE_UPLOADS = folder
     return folder
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A transaction around all tests of a module, for rows that they share.
+
+    A fixture of the module that asks for this one writes once; each test of the module (marked
+    `django_db` as always) starts from there, and what it writes itself is undone at its end. Not
+    for tests that commit. Objects are shared too: a test changes rows, not the objects.
+    """
+    from django.db import transaction
+
+    from evalsite.common.remembering import forget_rows
+
+    forget_rows()
+    with django_db_blocker.unblock():
+        atomic = transaction.atomic()
+        atomic._from_testcase = True
+        with atomic:
+            yield
+            transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)

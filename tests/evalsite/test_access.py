@@ -32,7 +32,7 @@ from reviews.models import (
     RubricRequest,
     Verdict,
 )
-from tests.support.cast import Cast
+from tests.support.cast import Cast, cast_anew
 from tests.support.evidence import ingest, record
 from traces.core.paths import PathLevel
 from traces.core.rule_changes import RuleChange, change_document
@@ -350,9 +350,19 @@ def accepted_path(trial: Trial, version: RulesVersion, by: User) -> AcceptedPath
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def cast(module_db: None) -> Cast:
+    return cast_anew()
+
+
+@pytest.fixture(scope="module")
 def world(cast: Cast) -> World:
     return world_of(cast.system, cast.engineer)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(cast: Cast) -> World:
+    return world_of(cast.other_system, cast.outsider)
 
 
 def test_every_route_states_who_may_reach_it() -> None:
@@ -398,9 +408,8 @@ def test_an_outsider_cannot_post_either(
     "name", [n for n in IN_SYSTEM if OBJECTS & set(ROUTES[n].pattern.converters)]
 )
 def test_another_systems_things_are_absent_under_ones_own_address(
-    name: str, client: Client, cast: Cast, world: World
+    name: str, client: Client, cast: Cast, world: World, elsewhere: World
 ) -> None:
-    elsewhere = world_of(cast.other_system, cast.outsider)
     is_reviewers = rule_of(ROUTES[name]) in ("system:approve", "system:review")
     person = cast.reviewer if is_reviewers else cast.engineer
     client.force_login(person)
@@ -494,6 +503,5 @@ def test_a_person_who_is_no_longer_active_reaches_nothing(
     client: Client, cast: Cast, world: World
 ) -> None:
     client.force_login(cast.engineer)
-    cast.engineer.is_active = False
-    cast.engineer.save()
+    User.objects.filter(pk=cast.engineer.pk).update(is_active=False)
     assert client.get(world.path("task-list")).status_code == 302

@@ -43,6 +43,11 @@ def person(username: str) -> User:
 @pytest.fixture
 def cast(db: None) -> Cast:
     """The cast, in a system named `airline`."""
+    return cast_anew()
+
+
+def cast_anew() -> Cast:
+    """What the fixture gives, for those that share it among the tests of a module."""
     owner, outsider = person("owner"), person("outsider")
     system = create_system("Airline", by=owner)
     others = {
