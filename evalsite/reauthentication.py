@@ -1,23 +1,21 @@
 """Asking a signed-in person for their password again, before what needs it.
 
-Wrong tries are counted in the tables of django-axes, so that all processes of the site share them,
-under a name that no sign-in can have: being locked out here and at sign-in are two things.
+All processes of the site count wrong tries together. Being refused here and at sign-in are two
+things.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.db import transaction
-from django.db.models import F, Sum
 
+from evalsite.tries import count_try, forget_tries, n_tries
 from traces.models import User
 
 log = logging.getLogger("evalsite.accounts")
@@ -27,8 +25,6 @@ NO_PASSWORD: Final = (
     "You have no password, so nothing can be confirmed by it. The site's operator gives you one: "
     "manage.py changepassword USERNAME."
 )
-# A name at sign-in has at most 150 characters.
-_COUNTED_AS: Final = "password asked again ".ljust(152, ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +64,16 @@ def password_refusal(user: User, password: str, *, address: str, now: datetime) 
 def _checked(person: User, password: str, *, address: str, now: datetime) -> Reauthentication:
     if not person.has_usable_password() or not person.is_active:
         return Reauthentication(is_right=False, sentence=NO_PASSWORD)
-    n_before = _tries_of(person, now=now)
+    n_before = n_tries(_tries_at(person), now=now)
     # Not `person.check_password`: a newer hash would end the person's sessions. It runs when
     # locked, too, so that the time tells nothing.
     is_right = check_password(password, person.password)
     if n_before >= settings.AXES_FAILURE_LIMIT:
         return Reauthentication(is_right=False, sentence=locked_sentence(), is_locked=True)
     if is_right:
-        AccessAttempt.objects.filter(username=_counted_as(person)).delete()
+        forget_tries(_tries_at(person))
         return Reauthentication(is_right=True, sentence="")
-    _count(person, address=address, now=now)
+    count_try(_tries_at(person), address=address, now=now)
     left = settings.AXES_FAILURE_LIMIT - n_before - 1
     if left <= 0:
         return Reauthentication(is_right=False, sentence=locked_sentence(), is_locked=True)
@@ -91,31 +87,5 @@ def locked_sentence() -> str:
     return f"The password was wrong too often. Wait {wait} after the last try."
 
 
-def _tries_of(person: User, *, now: datetime) -> int:
-    """The wrong tries that still count; they are forgotten together, a wait after the last."""
-    tries = AccessAttempt.objects.filter(username=_counted_as(person))
-    if not tries.filter(attempt_time__gt=now - settings.AXES_COOLOFF_TIME).exists():
-        tries.delete()
-        return 0
-    total: int | None = tries.aggregate(n=Sum("failures_since_start"))["n"]
-    return total or 0
-
-
-def _count(person: User, *, address: str, now: datetime) -> None:
-    key = {"username": _counted_as(person), "ip_address": _valid(address)}
-    tries = AccessAttempt.objects.filter(**key)
-    if not tries.exists():
-        AccessAttempt.objects.create(**key, failures_since_start=0)
-    # The time of a new row is the database's own; the clock is an argument here.
-    tries.update(failures_since_start=F("failures_since_start") + 1, attempt_time=now)
-
-
-def _counted_as(person: User) -> str:
-    return f"{_COUNTED_AS}{person.uuid}"
-
-
-def _valid(address: str) -> str | None:
-    try:
-        return str(ipaddress.ip_address(address))
-    except ValueError:
-        return None
+def _tries_at(person: User) -> str:
+    return f"password of {person.uuid}"

@@ -22,6 +22,7 @@ from evalsite.web import (
     flags,
     gate_acts,
     gates,
+    invitation,
     judge_runs,
     judges,
     labelling,
@@ -428,7 +429,7 @@ urlpatterns = [
     path("account/devices/end-others", account.devices_end_others, name="devices-end-others"),
     path(
         "invitations/<uuid:invitation>/<str:secret>/",
-        account.invitation_take,
+        invitation.invitation_take,
         name="invitation-take",
     ),
     path("signing-keys/", signing_keys.signing_keys, name="signing-keys"),
