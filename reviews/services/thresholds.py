@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import AuditedObject, record
 from evalsite.common.formatting import time_text
 from evalsite.common.gate_marks import touch_gates
 from reviews.core.gate.model import Thresholds
@@ -84,6 +85,26 @@ def make_threshold_set(
         in_force_from=since,
     )
     touch_gates(releases, now=now)
+    record(
+        "threshold_set.made",
+        system_pk=tier.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=AuditedObject(
+            "threshold_set", str(row.uuid), f"tier {tier.name}, version {row.number}"
+        ),
+        before={"number": newest.number, "digest": newest.digest, "thresholds": newest.document}
+        if newest
+        else None,
+        after={
+            "number": row.number,
+            "digest": digest,
+            "in_force_from": since,
+            "thresholds": document,
+        },
+        reason=why,
+        rows=[("reviews_thresholdset", row.pk)],
+    )
     log.info("thresholds set", extra={"tier": tier.pk, "number": row.number, "by": by.username})
     return row
 

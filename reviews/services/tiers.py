@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.common.audit import MOST_NAMED, AuditedObject, record
 from evalsite.common.formatting import counted, time_text
 from evalsite.common.gate_marks import lock_evidence, releases_of, touch_gates
 from reviews.models import RiskTier, TierAssignment, TierRetirement
@@ -56,6 +57,15 @@ def make_tier(
         made_by=by,
         made_at=now,
     )
+    record(
+        "tier.made",
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=audited_tier(tier),
+        after={"name": named, "description": said, "template": template},
+        rows=[("reviews_risktier", tier.pk)],
+    )
     log.info("tier made", extra={"system": system.slug, "tier": tier.pk, "by": by.username})
     return tier
 
@@ -79,6 +89,17 @@ def retire_tier(tier: RiskTier, *, reason: str, by: User, now: datetime) -> Tier
         raise TierError("It is the system's own tier: choose another one first.")
     retired = TierRetirement.objects.create(tier=tier, reason=why, by=by, retired_at=now)
     touch_gates(releases, now=now)
+    record(
+        "tier.retired",
+        system_pk=tier.system_id,
+        by_pk=by.pk,
+        at=now,
+        obj=audited_tier(tier),
+        before={"retired": False},
+        after={"retired": True},
+        reason=why,
+        rows=[("reviews_tierretirement", tier.pk)],
+    )
     log.info("tier retired", extra={"tier": tier.pk, "by": by.username})
     return retired
 
@@ -113,6 +134,17 @@ def assign_tier(
             system=system, task=None, tier=tier, reason=why, by=by, assigned_at=now
         )
         touch_gates(releases, now=now)
+        record(
+            "system.tier_set",
+            system_pk=system.pk,
+            by_pk=by.pk,
+            at=now,
+            obj=AuditedObject("system", str(system.uuid), system.name),
+            before={"tier": _names(system.pk).get(old)},
+            after={"tier": tier.name if tier else None},
+            reason=why,
+            rows=[("reviews_tierassignment", row.pk)],
+        )
         log.info("system's tier set", extra={"system": system.slug, "by": by.username})
     return row
 
@@ -147,11 +179,47 @@ def assign_tasks(
         for task in moved
     )
     touch_gates(releases, now=now)
+    act, obj = _audited(system, tasks, family)
+    names = _names(system.pk)
+    record(
+        act,
+        system_pk=system.pk,
+        by_pk=by.pk,
+        at=now,
+        obj=obj,
+        before={"tiers": sorted({names.get(own.get(task.pk)) or "" for task in moved})},
+        after={
+            "tier": tier.name if tier else None,
+            "n_tasks": len(moved),
+            "tasks": [task.task_id for task in moved[:MOST_NAMED]],
+        },
+        reason=why,
+        rows=[("reviews_tierassignment", row.pk) for row in rows],
+    )
     log.info(
         "tier of tasks set",
         extra={"system": system.slug, "n_tasks": len(rows), "by": by.username},
     )
     return tuple(rows)
+
+
+def audited_tier(tier: RiskTier) -> AuditedObject:
+    """A tier as the audit log names it."""
+    return AuditedObject("tier", str(tier.uuid), tier.name)
+
+
+def _audited(system: System, tasks: Sequence[Task], family: str) -> tuple[str, AuditedObject]:
+    """The act and what it was done to, as the audit log names them."""
+    if family:
+        return "family.tier_moved", AuditedObject("family", family, family)
+    if len(tasks) == 1:
+        task = tasks[0]
+        return "task.tier_moved", AuditedObject("task", str(task.uuid), task.task_id)
+    return "system.tasks_moved", AuditedObject("system", str(system.uuid), system.name)
+
+
+def _names(system_pk: int) -> dict[int | None, str]:
+    return dict(RiskTier.objects.filter(system=system_pk).values_list("pk", "name"))
 
 
 def _named(tasks: Sequence[Task], family: str) -> str:
