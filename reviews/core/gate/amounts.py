@@ -32,9 +32,7 @@ def unresolved(threshold: Threshold, evidence: OrderedEvidence) -> Check:
         threshold,
         evidence,
         "unresolved",
-        lambda n, total: (
-            f"{n:,} of {counted(total, 'trial')} {'is' if n == 1 else 'are'} unresolved."
-        ),
+        lambda n, total: f"{number_or_none(n)} of {counted(total, 'trial')} {_is(n)} unresolved.",
         lambda n: f"{counted(n, 'unresolved trial')} {'has' if n == 1 else 'have'} to be resolved",
     )
 

@@ -12,7 +12,7 @@ from reviews.core.gate.model import CheckKind
 from tests.reviews.core.gate.builders import random_tier
 from tests.reviews.core.gate.oracle import oracle
 
-SEEDS = range(600)
+SEEDS = range(400)
 
 
 @pytest.mark.parametrize("first", range(0, len(SEEDS), 100))
