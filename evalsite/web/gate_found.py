@@ -169,7 +169,7 @@ def gate_head(
         ),
         release=found.label,
         title=_title(found, signing),
-        sentence=gate_sentence(gate) if gate else "",
+        sentence=gate_sentence(found.label, gate) if gate else "",
         tabs=release_tabs(at, found.release.uuid, current=tab),
         state=GATES[gate.state] if gate else NOT_COMPUTED,
         sign_off=SIGN_OFFS[signing.state],

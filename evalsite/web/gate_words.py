@@ -61,7 +61,6 @@ RATES = frozenset(
         CheckKind.RECOVERY_RATE,
     }
 )
-_NAMED = 4
 
 
 def gate_title(release: str, gate: Gate | None) -> str:
@@ -71,27 +70,34 @@ def gate_title(release: str, gate: Gate | None) -> str:
     return f"Release {release} is {GATES[gate.state].label}"
 
 
-def gate_sentence(gate: Gate) -> str:
-    """What keeps a release from being ready, each check by its name."""
+def gate_sentence(release: str, gate: Gate) -> str:
+    """What keeps a release from being ready; the title said what it is."""
+    start = f"Release {release} is {GATES[gate.state].label}: "
+    rest = gate.sentence.removeprefix(start)
+    return rest[:1].upper() + rest[1:]
+
+
+def open_check_badges(gate: Gate) -> tuple[tuple[str, Badge], ...]:
+    """The checks that keep a gate from being ready, those that are not met first.
+
+    Each with the id of its row.
+    """
     several = len(gate.sections) > 1
-    said = [gate.sentence]
-    for result, words in (
-        (CheckResult.NOT_MET, "Not met"),
-        (CheckResult.CANNOT_TELL, "Cannot be told yet"),
-    ):
-        names = [
-            f"{check_name(check.threshold)} ({section.tier})"
-            if several and section.tier
-            else check_name(check.threshold)
-            for section in gate.sections
-            for check in section.checks
-            if check.result is result
-        ]
-        if names:
-            more = len(names) - _NAMED
-            shown = names if more <= 0 else [*names[:_NAMED], f"{more:,} more"]
-            said.append(f"{words}: {listed(shown)}.")
-    return " ".join(said)
+    found = [
+        (
+            f"check-{n}-{place}",
+            f"{check_name(check.threshold)}{f', {section.tier}' if several and section.tier else ''}",
+            check.result,
+        )
+        for n, section in enumerate(gate.sections, start=1)
+        for place, check in enumerate(section.checks, start=1)
+    ]
+    return tuple(
+        (row, Badge(f"{name}: {RESULTS[wanted].label}", RESULTS[wanted].state))
+        for wanted in (CheckResult.NOT_MET, CheckResult.CANNOT_TELL)
+        for row, name, result in found
+        if result is wanted
+    )
 
 
 def results_words(gate: Gate) -> str:
@@ -144,6 +150,10 @@ def measured_words(check: Check) -> str:
     bound = deciding_bound(check)
     if bound is not None:
         return figure_words(threshold.kind, bound, threshold.limit)
+    if check.measured is not None and threshold.kind is CheckKind.DECLARED:
+        return f"{int(check.measured):,} missing"
+    if check.measured is not None and threshold.kind is CheckKind.JUDGE_CALIBRATION:
+        return counted(int(check.measured), "judge")
     if check.measured is None:
         return "none" if check.result is CheckResult.CANNOT_TELL else NOTHING
     return figure_words(threshold.kind, check.measured, threshold.limit)
@@ -175,6 +185,10 @@ def counts_words(check: Check) -> tuple[str, str]:
     if counts is None:
         return "", ""
     words = _COUNTS.get(check.threshold.kind, "passed / graded / run")
+    if check.threshold.kind in (CheckKind.UNRESOLVED, CheckKind.HARNESS_ERRORS):
+        return f"of {counts.run:,}", "trials"
+    if check.threshold.kind is CheckKind.DECLARED:
+        return f"{counts.run - counts.missing:,} of {counts.run:,}", "trials came"
     if check.threshold.kind is CheckKind.COST_P95:
         return f"{counts.graded:,} / {counts.run:,}", words
     return f"{counts.passed:,} / {counts.graded:,} / {counts.run:,}", words

@@ -31,7 +31,7 @@ from evalsite.web.gate_other import other_gate
 from evalsite.web.gate_rows import gate_sections
 from evalsite.web.gate_runs import gate_runs, runs_words
 from evalsite.web.gate_since import gate_since
-from evalsite.web.gate_words import results_words, rules_words
+from evalsite.web.gate_words import open_check_badges, results_words, rules_words
 from evalsite.web.gate_work import NOTHING, gate_todo, waiting_work
 from evalsite.web.sign_words import signature_row, signing_part
 from reviews.core.gate.documents import gate_document
@@ -84,6 +84,9 @@ def _page(
     return GatePage(
         shell=system_shell(request.access, section="Releases"),
         head=gate_head(request, found, signing, tab=GATE),
+        openings=tuple(
+            (f"#{row}", badge) for row, badge in (open_check_badges(gate) if gate else ())
+        ),
         rules=rules_words(gate, found.begun_at) if gate else (),
         work=_work(request, found),
         notices=_notices(found),

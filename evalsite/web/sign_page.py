@@ -132,7 +132,7 @@ def _facts(request: SystemRequest, found: GateFound, gate: Gate, digest: str) ->
         Fact("System", request.access.system.name),
         Fact("Release", found.label),
         Fact("Gate", f"{GATES[gate.state].label}: {results_words(gate) or 'no check'}"),
-        Fact("In words", gate_sentence(gate)),
+        Fact("In words", gate_sentence(found.label, gate)),
         Fact("Digest of the evidence, SHA-256", digest),
     ]
     return tuple(facts)

@@ -243,6 +243,7 @@ class GatePage:
 
     shell: Shell
     head: GateHead
+    openings: tuple[tuple[str, Badge], ...]  # checks not met or not told, with their place
     rules: tuple[str, ...]  # which thresholds, and who cannot change them
     work: GateWork | None
     notices: tuple[Notice, ...]
