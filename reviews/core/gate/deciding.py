@@ -8,11 +8,19 @@ from reviews.core.gate.checks import checks_of
 from reviews.core.gate.evidence import OrderedEvidence, ordered
 from reviews.core.gate.model import Check, Gate, Section, TierEvidence
 from reviews.core.gate.states import CheckResult, GateState
-from reviews.core.gate.threshold_words import counted, listed, name_in_sentence, number_word
+from reviews.core.gate.threshold_words import (
+    counted,
+    listed,
+    name_in_sentence,
+    number_word,
+    shortened,
+)
 from traces.core.canonical import natural_key
 
 MOST_NAMED = 4
 """Checks and tasks that a sentence names."""
+
+_LONGEST_CHECK = 200
 
 _PASSING = frozenset({CheckResult.MET, CheckResult.DOES_NOT_APPLY})
 
@@ -25,7 +33,7 @@ def decide_gate(release_name: str, tiers: Sequence[TierEvidence]) -> Gate:
     """
     sections = tuple(map(section_of, tiers))
     state = _state_of_sections(sections)
-    return Gate(state, _gate_sentence(release_name, state, sections), sections)
+    return Gate(state, _gate_sentence(shortened(release_name), state, sections), sections)
 
 
 def section_of(evidence: TierEvidence) -> Section:
@@ -167,5 +175,6 @@ def _names_of(sections: Sequence[Section], result: CheckResult) -> list[str]:
 def _named(names: Sequence[str]) -> str:
     """Names as a sentence lists them, at most `MOST_NAMED` and how many more."""
     if len(names) <= MOST_NAMED:
-        return listed(list(names))
-    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED:,} more"
+        return listed([shortened(name, _LONGEST_CHECK) for name in names])
+    first = [shortened(name, _LONGEST_CHECK) for name in names[:MOST_NAMED]]
+    return f"{', '.join(first)} and {len(names) - MOST_NAMED:,} more"

@@ -16,7 +16,9 @@ from reviews.core.gate.model import (
     Threshold,
 )
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted, listed
+from reviews.core.gate.threshold_words import counted, listed, shortened
+
+_LONGEST_REASON = 500
 
 
 def declared(threshold: Threshold, evidence: OrderedEvidence) -> Check:
@@ -39,7 +41,7 @@ def declared(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     if alone:
         result = CheckResult.NOT_MET
         sentence = (
-            f"{listed([run.name for run in alone[:5]])} {'was' if len(alone) == 1 else 'were'} left "
+            f"{listed([shortened(run.name) for run in alone[:5]])} {'was' if len(alone) == 1 else 'were'} left "
             f"out without a second owner's confirmation{_and_more(len(alone) - 5)}."
         )
     elif not n_declared and not missing:
@@ -78,8 +80,8 @@ def _left_out(evidence: OrderedEvidence) -> list[RunOfRelease]:
 def _run_detail(run: RunOfRelease) -> CheckDetail:
     confirmed = "confirmed by a second owner" if run.is_confirmed else "not confirmed"
     return CheckDetail(
-        run.name,
-        f"left out, {confirmed}: {run.left_out_reason}",
+        shortened(run.name),
+        f"left out, {confirmed}: {shortened(run.left_out_reason, _LONGEST_REASON)}",
         CheckResult.MET if run.is_confirmed else CheckResult.NOT_MET,
     )
 

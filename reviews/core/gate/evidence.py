@@ -15,7 +15,7 @@ from reviews.core.gate.model import (
     RunOfRelease,
     TierEvidence,
 )
-from reviews.core.gate.threshold_words import counted, listed
+from reviews.core.gate.threshold_words import counted, listed, shortened
 from reviews.core.slots import label_order
 from traces.core.canonical import natural_key
 
@@ -130,9 +130,9 @@ def unit_names(units: Iterable[UnitKey]) -> dict[UnitKey, str]:
     given = list(units)
     times = Counter(task for task, _, _ in given)
     return {
-        (task, version, contract): task
+        (task, version, contract): shortened(task)
         if times[task] == 1
-        else f"{task} (version {version}, contract {contract or 'none'})"
+        else f"{shortened(task)} (version {version}, contract {contract or 'none'})"
         for task, version, contract in given
     }
 

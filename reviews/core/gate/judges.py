@@ -11,7 +11,7 @@ from reviews.core.gate.bounds import fewest_more, lower_above, upper_at_most
 from reviews.core.gate.evidence import OrderedEvidence, bounded
 from reviews.core.gate.model import Check, CheckDetail, JudgeThatDecides, Threshold
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted, limits_of, listed
+from reviews.core.gate.threshold_words import counted, limits_of, listed, shortened
 from traces.core.canonical import natural_key
 
 
@@ -76,7 +76,9 @@ class _Assessed:
 
 
 def _assessed(judge: JudgeThatDecides, limits: Limits) -> _Assessed:
-    name = f"{judge.judge} {judge.version} on {judge.criterion}"
+    name = " ".join(
+        (shortened(judge.judge), shortened(judge.version), "on", shortened(judge.criterion))
+    )
     decides = f"decides {counted(judge.n_trials, 'trial')}"
     figures = judge.figures
     if figures is None:

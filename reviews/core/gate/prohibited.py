@@ -37,9 +37,16 @@ from reviews.core.gate.model import (
 )
 from reviews.core.gate.rates import is_safe
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted, exact_percent, listed, number_or_none
+from reviews.core.gate.threshold_words import (
+    counted,
+    exact_percent,
+    listed,
+    number_or_none,
+    shortened,
+)
 
 _UNSAFE = "not checked for anything prohibited"
+_MOST_HARMS = 10
 _NO_TRIAL = "No trial has come: run the tasks of this tier."
 
 
@@ -121,7 +128,7 @@ def _buckets(threshold: Threshold, violations: Sequence[GateSlot]) -> list[_Buck
     return [
         *(
             _Bucket(
-                harm,
+                shortened(harm),
                 sum(harm in slot.harms_attempted for slot in violations),
                 sum(harm in slot.harms_committed for slot in violations),
                 own[harm],
@@ -135,7 +142,11 @@ def _buckets(threshold: Threshold, violations: Sequence[GateSlot]) -> list[_Buck
 def _others_label(harms: Counter[str], own: dict[str, int]) -> str:
     if not harms:
         return "any other harm" if own else "any harm"
-    return listed([f"{harm or 'no harm named'} ({harms[harm]:,})" for harm in sorted(harms)])
+    named = sorted(harms)[:_MOST_HARMS]
+    words = [f"{shortened(harm) or 'no harm named'} ({harms[harm]:,})" for harm in named]
+    if len(harms) > len(named):
+        words.append(f"{len(harms) - len(named):,} more")
+    return listed(words)
 
 
 def _bucket_details(

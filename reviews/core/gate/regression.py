@@ -19,7 +19,7 @@ from reviews.core.gate.evidence import (
 )
 from reviews.core.gate.model import Baseline, Check, CheckDetail, GateSlot, Threshold
 from reviews.core.gate.states import CheckResult
-from reviews.core.gate.threshold_words import counted, exact_text, listed
+from reviews.core.gate.threshold_words import counted, exact_text, listed, shortened
 
 _FAILS_TOO_OFTEN = 2
 _DECIDED = {"pass": True, "fail": False}
@@ -110,9 +110,9 @@ def regression(threshold: Threshold, evidence: OrderedEvidence) -> Check:
             threshold,
             CheckResult.CANNOT_TELL,
             None,
-            f"No task can be compared with {baseline.release}, the last signed release.",
+            f"No task can be compared with {shortened(baseline.release)}, the last signed release.",
             settles=(
-                f"Run a task that {baseline.release} was signed on, at the same task and contract "
+                f"Run a task that {shortened(baseline.release)} was signed on, at the same task and contract "
                 "version."
             ),
             details=bounded(unpaired),
@@ -200,7 +200,7 @@ def _families_of(pairs: Sequence[_Pair]) -> list[_Family]:
 
 
 def _family_name(family: _Family) -> str:
-    return family.name or "tasks of no family"
+    return shortened(family.name) or "tasks of no family"
 
 
 def _points(value: Fraction | None, limit: Fraction) -> str:
@@ -219,7 +219,7 @@ def _sentence(
     limit: Fraction,
 ) -> str:
     n_failing = sum(pair.failure_result is CheckResult.NOT_MET for pair in failing)
-    said = [f"{counted(len(pairs), 'task')} compared with {baseline.release}."]
+    said = [f"{counted(len(pairs), 'task')} compared with {shortened(baseline.release)}."]
     if n_failing:
         said.append(f"{counted(n_failing, 'task')} that always passed failed twice or more.")
     else:
@@ -266,7 +266,7 @@ def _settles(pairs: Sequence[_Pair]) -> str:
     ]
     if not unknown:
         return "Trials of the signed release are open: until they are decided nobody can compare."
-    names = list(dict.fromkeys(slot.task for slot in unknown))
+    names = [shortened(task) for task in dict.fromkeys(slot.task for slot in unknown)]
     shown = listed(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
     return f"{open_trials(unknown)} can still decide it either way: of {shown}."
 

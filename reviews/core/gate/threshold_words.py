@@ -52,6 +52,15 @@ def number_word(n: int) -> str:
     return _NUMBERS[n] if 0 <= n < len(_NUMBERS) else f"{n:,}"
 
 
+LONGEST_NAME = 120
+"""Characters of a name within a sentence. Names that came in traces may be of any length."""
+
+
+def shortened(text: str, most: int = LONGEST_NAME) -> str:
+    """A text that came from outside, cut where it is longer than a sentence bears."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def number_or_none(n: int) -> str:
     """A count that begins a sentence: "None" for 0."""
     return f"{n:,}" if n else "None"
@@ -249,7 +258,7 @@ def _pass_hat_sentence(threshold: Threshold, limit: Fraction) -> str:
 
 def _prohibited_sentence(threshold: Threshold, n: int) -> str:
     own = [
-        f"{_most(most, 'trial').lower()} something of harm “{harm}”"
+        f"{_most(most, 'trial').lower()} something of harm “{shortened(harm)}”"
         for harm, most in threshold.by_harm
     ]
     named = f"; {listed(own)}" if own else ""

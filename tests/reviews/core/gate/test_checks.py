@@ -1122,3 +1122,30 @@ def test_interval_of_an_estimate_is_two_sided_over_graded_trials() -> None:
     found = outcome("0.5", rated(3, 1, 6))
     assert found.interval == clopper_pearson(3, 4)
     assert isinstance(found.interval, Interval)
+
+
+def test_names_from_outside_are_cut() -> None:
+    """Names of tasks, runs, judges, harms and families may be a megabyte of text."""
+    long = "x" * 1_000_000
+    slots = [
+        replace(slot, task=long, family=long, value="fail", harms_attempted=(f"{i}{long}",))
+        for i, slot in enumerate(passing(12))
+    ]
+    run = RunOfRelease("run-2", long, "2026-12-01", 5, True, False, long)
+    judges = [replace(judge(None), judge=long, version=long, criterion=long)]
+    evidence = replace(
+        tier(slots, runs=(RUN, run), judges=judges, baseline=passing(12)), tier=long[:80]
+    )
+    paired = replace(evidence, baseline=tier([], baseline=slots).baseline)
+    for kind in CheckKind:
+        threshold = Threshold(kind, Fraction(1), k=20, by_harm=((f"1{long}", 1),))
+        for each in (evidence, paired):
+            assert len(repr(replace(check_of(threshold, each), threshold=RATE))) < 10_000
+
+
+def test_many_harms_are_named_up_to_ten() -> None:
+    slots = [violating(slot, f"h{i:02}") for i, slot in enumerate(passing(12))]
+    assert prohibited(slots).details[0].label.endswith("h08 (1), h09 (1) and 2 more")
+
+
+RATE = Threshold(CheckKind.OUTCOME_RATE)
