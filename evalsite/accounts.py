@@ -12,6 +12,7 @@ from django.contrib.auth.forms import AuthenticationForm, UsernameField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -20,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.access import public
 from evalsite.demo_password import has_demo_password
 from evalsite.devices import note_sign_out, sign_in_to
+from evalsite.sign_in_log import note_refused, note_signed_in, note_signed_out
 from traces.models import User
 from traces.web import pages
 
@@ -80,8 +82,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         # A new session key: one that was planted before is worth nothing.
         sign_in_to(request, form.get_user())
+        note_signed_in(request, form.get_user(), now=timezone.now(), is_demo=False)
         log.info("signed in", extra={"user": form.get_user().pk})
         return redirect(local_address(request, request.POST.get("next", "")))
+    if form.is_bound:
+        note_refused(request, request.POST.get("username", ""), now=timezone.now())
     status = 422 if form.is_bound else 200
     return render(request, "account/sign_in.html", {"page": _page(request, form)}, status=status)
 
@@ -114,6 +119,8 @@ def local_address(request: HttpRequest, url: str) -> str:
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session."""
     note_sign_out(request)
+    if request.user.is_authenticated:
+        note_signed_out(request.user, now=timezone.now())
     logout(request)
     return redirect("sign-in")
 
@@ -129,6 +136,7 @@ def demo_sign_in(request: HttpRequest) -> HttpResponse:
     if person is None:
         raise Http404("The demo has nobody of that role.")
     sign_in_to(request, person, backend=PASSWORD_BACKEND)
+    note_signed_in(request, person, now=timezone.now(), is_demo=True)
     log.info("signed in to the demo", extra={"user": person.pk})
     return redirect(local_address(request, request.POST.get("next", "")))
 
