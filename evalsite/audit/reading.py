@@ -172,12 +172,18 @@ def changes_of(event: AuditEvent) -> tuple[Change, ...]:
     names = [*before, *(name for name in after if name not in before)]
     return tuple(
         Change(
-            name.replace("_", " "),
+            name_text(name),
             value_text(before[name]) if name in before else None,
             value_text(after[name]) if name in after else None,
         )
         for name in names
     )
+
+
+def name_text(name: str) -> str:
+    """The name of a value as people read it."""
+    words = name.replace("_", " ")
+    return f"number of {words[2:]}" if words.startswith("n ") else words
 
 
 def value_text(value: object) -> str:

@@ -12,6 +12,7 @@ from traces.web.asking import uuid_of
 ACTS: Mapping[str, str] = {
     "system.made": "made the system",
     "system.tier_set": "set the system's risk tier",
+    "system.tasks_moved": "moved tasks to another tier",
     "member.added": "made somebody a member",
     "member.role_changed": "changed somebody's role",
     "member.removed": "removed a member",
@@ -111,6 +112,7 @@ KINDS: Mapping[str, str] = {
     "rules.": "Rules",
     "run.": "Runs",
     "sign_off.": "Sign-offs",
+    "system.": "The system",
     "task.": "Tasks",
     "threshold_set.": "Thresholds",
     "tier.": "Risk tiers",

@@ -51,7 +51,9 @@ from traces.web.shell import system_shell
 
 _SECTION = "Audit log"
 _SHOWN_CHANGES = 4  # of an event in the list
-_SHOWN_TEXT = 300  # characters of a value or reason in the list
+_SHOWN_TEXT = 300  # characters of a reason in the list
+_SHOWN_VALUE = 100  # characters of a value there
+_SHOWN_DIGEST = 12
 _WHOLE_TEXT = 20_000  # characters on the page of an event
 
 
@@ -251,8 +253,8 @@ def _line(
         changes=tuple(
             AuditChange(
                 change.name,
-                _cut(change.before or "", most),
-                _cut(change.after or "", most),
+                _value(change.before, most),
+                _value(change.after, most),
                 has_before=change.before is not None,
                 has_after=change.after is not None,
             )
@@ -266,6 +268,14 @@ def _line(
         key_name=event.key_name,
         request_id=event.request_id,
     )
+
+
+def _value(text: str | None, most: int) -> str:
+    """A value; in the list a short one, as the page of its event has all of it."""
+    if text is None or most > _SHOWN_TEXT:
+        return _cut(text or "", most)
+    is_digest = len(text) == 64 and text.isalnum()
+    return f"{text[:_SHOWN_DIGEST]}…" if is_digest else _cut(text, _SHOWN_VALUE)
 
 
 def _cut(text: str, most: int) -> str:
