@@ -15,7 +15,7 @@ from evalsite.common.row_digests import COLUMNS_VERSION, row_digest_sql
 
 SEAL_VERSION = COLUMNS_VERSION
 
-_LASTING: Mapping[str, str] = {
+LASTING: Mapping[str, str] = {
     "traces_system": "id uuid slug name",
     # A release that was named before its first record gets its version record with that one.
     "traces_release": "id uuid system_id name is_unversioned",
@@ -59,13 +59,13 @@ WORDS: Mapping[str, str] = {
 
 def digest_sql(table: str, alias: str) -> str:
     """The expression for a row's digest, in hex."""
-    columns = _LASTING.get(table)
+    columns = LASTING.get(table)
     return row_digest_sql(table, columns.split() if columns else None, alias=alias)
 
 
 def key_column(table: str) -> str:
     """The column that tells rows of a table apart."""
-    columns = _LASTING.get(table)
+    columns = LASTING.get(table)
     return columns.split()[0] if columns else row_digests.key_column(table)
 
 

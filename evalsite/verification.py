@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from cryptography.exceptions import InvalidSignature
 
+from evalsite.audit.chain import ChainHead, verify_chain
 from evalsite.key_texts import PublicKey
 from evalsite.models import AuditEvent
 from evalsite.sealed_rows import (
@@ -96,8 +97,7 @@ def verify_system(
     keys = verifiers()
     chosen = [each for each in _stored(system.pk) if not release or each.is_of(release)]
     audit = (
-        *_chain(system),
-        *_head(system.pk, head),
+        *_chain(system, head),
         *_signed_in_log(system.pk),
     )
     return VerifiedSystem(tuple(_sign_off(each, keys) for each in chosen), audit)
@@ -340,15 +340,14 @@ def _splits(system_pk: int, since: datetime, manifest: Mapping[str, Json]) -> It
 # --- the audit log
 
 
-def _chain(system: System) -> Iterable[Alteration]:
-    """What the log itself shows (`evalsite.audit.chain`)."""
-    try:
-        from evalsite.audit.chain import verify_chain
-    except ModuleNotFoundError:
-        return ()
-    return tuple(
-        Alteration("audit", f"audit {each.seq}", each.sentence) for each in verify_chain(system)
-    )
+def _chain(system: System, head: tuple[int, str] | None) -> Iterator[Alteration]:
+    """What the log of a system shows, and that of the site, which knows when each one began."""
+    noted = ChainHead(*head) if head else None
+    for found in verify_chain(system, noted=noted):
+        yield Alteration(found.code, f"audit {found.seq}", found.sentence)
+    for found in verify_chain(None):
+        sentence = f"In the log of the site: {found.sentence}"
+        yield Alteration(found.code, f"site audit {found.seq}", sentence)
 
 
 def _head_in(sealed: Mapping[str, Json]) -> tuple[int, str] | None:
@@ -358,7 +357,7 @@ def _head_in(sealed: Mapping[str, Json]) -> tuple[int, str] | None:
 
 
 def _head(system_pk: int, head: tuple[int, str] | None) -> Iterator[Alteration]:
-    """That the log still holds an event that was noted elsewhere."""
+    """That the log still holds the event that was its last one when a signature was made."""
     if head is None or head[0] == 0:
         return
     seq, value = head
