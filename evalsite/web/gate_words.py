@@ -104,10 +104,16 @@ def results_words(gate: Gate) -> str:
     """How many checks come to what: "9 met, 1 not met, 2 cannot tell"."""
     found = [check.result for section in gate.sections for check in section.checks]
     return ", ".join(
-        f"{found.count(result):,} {RESULTS[result].label}"
+        f"{found.count(result):,} {_result_words(result, found.count(result))}"
         for result in CheckResult
         if result in found
     )
+
+
+def _result_words(result: CheckResult, n: int) -> str:
+    if result is CheckResult.DOES_NOT_APPLY and n != 1:
+        return "do not apply"
+    return RESULTS[result].label
 
 
 def limit_words(threshold: Threshold) -> str:
