@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from evalsite.client_address import client_address
@@ -27,10 +28,11 @@ def note_refused(request: HttpRequest, name: str, *, now: datetime) -> None:
 
     The name that was tried is kept only where somebody bears it: people type passwords there.
     """
-    if not hasattr(request, "axes_failures_since_start"):
+    n_failures = getattr(request, "axes_failures_since_start", None)
+    if n_failures is None or n_failures > settings.AXES_FAILURE_LIMIT:
         return
-    is_locked = bool(getattr(request, "axes_locked_out", False))
-    act = "sign_in.locked_out" if is_locked else "sign_in.failed"
+    is_last = n_failures == settings.AXES_FAILURE_LIMIT
+    act = "sign_in.locked_out" if is_last else "sign_in.failed"
     person = User.objects.filter(username=name.replace("\x00", "")).first()
     _record(act, person, by=None, now=now, after={"address": client_address(request)})
 
