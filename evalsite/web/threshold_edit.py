@@ -458,6 +458,7 @@ def _fields(
                 f"of harm {each.harm} at most",
                 each.most,
                 unit="trials",
+                help="as above",
                 error=errors.get(f"harm.{each.harm}", ""),
                 hidden=(Hidden("harm", each.harm),),
             )

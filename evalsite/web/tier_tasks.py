@@ -24,7 +24,7 @@ from evalsite.web.tier_words import (
     move_url,
     why_not,
 )
-from reviews.models import RiskTier
+from reviews.models import RiskTier, TierAssignment
 from reviews.selectors.tiers import NO_TIER as WITHOUT
 from reviews.selectors.tiers import (
     SystemTier,
@@ -114,7 +114,8 @@ def tier_tasks(request: SystemRequest) -> HttpResponse:
     moved = _moved(request, request.GET)
     form = None
     if moved is not None:
-        form = MoveForm(_choices(request.access, moved), initial={"tier": _tier_now(moved)})
+        begin = {"tier": _tier_now(moved, request.access.system.pk)}
+        form = MoveForm(_choices(request.access, moved), initial=begin)
     return _page(request, moved, form)
 
 
@@ -144,10 +145,11 @@ def _choices(access: Access, moved: _Moved) -> list[tuple[str, str]]:
     return [*((str(each.uuid), marked_text(each.name)) for each in tiers), ("", none)]
 
 
-def _tier_now(moved: _Moved) -> str:
-    if moved.task is None:
+def _tier_now(moved: _Moved, system_pk: int) -> str:
+    if moved.family:
         return ""
-    newest = moved.task.tier_assignments.select_related("tier").order_by("-pk").first()
+    rows = TierAssignment.objects.filter(system=system_pk, task=moved.task)
+    newest = rows.select_related("tier").order_by("-pk").first()
     return str(newest.tier.uuid) if newest and newest.tier else ""
 
 

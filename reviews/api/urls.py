@@ -10,6 +10,7 @@ from evalsite.contracts_api import (
     ContractPropose,
 )
 from evalsite.gates_api import NamedReleaseGate, ReleaseGateDetail
+from evalsite.sign_offs_api import SignOffAttestation
 from reviews.api.cases import CaseList
 from reviews.api.disputes import DisputeList
 from reviews.api.figures import Export, FigureList, TrialDetail
@@ -17,6 +18,7 @@ from reviews.api.judges import JudgeDetail, JudgeList
 from reviews.api.novelty import Novelty
 from reviews.api.overview import Overview
 from reviews.api.probes import ProbeBundle, ProbeList, ProbeResults
+from reviews.api.tiers import TierList
 
 urlpatterns = [
     path("figures", FigureList.as_view(), name="api-figures"),
@@ -49,5 +51,11 @@ urlpatterns = [
         name="api-gate",
     ),
     path("systems/<slug:slug>/releases/gate", NamedReleaseGate.as_view(), name="api-gate-by-name"),
+    path(
+        "systems/<slug:slug>/sign-offs/<uuid:sign_off>/attestation",
+        SignOffAttestation.as_view(),
+        name="api-attestation",
+    ),
+    path("systems/<slug:slug>/tiers", TierList.as_view(), name="api-tiers"),
     path("export", Export.as_view(), name="api-export"),
 ]

@@ -53,7 +53,8 @@ def test_the_handbook_names_commands_and_codes_that_there_are(client: Client) ->
     assert commands == {
         "ingest", "run", "paths", "figures", "export", "member", "apikey", "rebuild",
         "match", "overview", "rules", "contracts", "cases", "suggest", "refund_desk",
-        "probes", "judge", "judges", "labels", "disputes", "gate",
+        "probes", "judge", "judges", "labels", "disputes", "gate", "thresholds",
+        "verify", "keys",
     }  # fmt: skip
     schema = client.get("/api/schema").json()
     answers = schema["paths"]["/api/v1/uploads"]["post"]["responses"]

@@ -174,6 +174,8 @@ def test_the_schema_names_every_door(client: Client, db: None) -> None:
         "/api/v1/overview",
         "/api/v1/systems/{slug}/releases/{release}/gate",
         "/api/v1/systems/{slug}/releases/gate",
+        "/api/v1/systems/{slug}/sign-offs/{sign_off}/attestation",
+        "/api/v1/systems/{slug}/tiers",
         "/api/v1/probes",
         "/api/v1/probes/{number}",
         "/api/v1/probes/{number}/bundle",
