@@ -32,13 +32,15 @@ def _flush_in_spite_of_triggers() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    django_db_modify_db_settings_parallel_suffix: None,
-) -> None:
-    """Drop the databases that killed test runs left behind."""
-    from tests.support.databases import drop_abandoned_test_databases
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """Instead of pytest-django's: a copy of tables that are made once on each server."""
+    from tests.support.databases import drop_abandoned_test_databases, own_database
 
     drop_abandoned_test_databases()
+    with django_db_blocker.unblock(), own_database():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
