@@ -14,13 +14,10 @@ def test_health_worker_seen_lately(client: Client) -> None:
     note_worker_alive()
     answer = client.get("/health")
     assert answer.status_code == 200
-    assert json.loads(answer.content) == {
-        "status": "ok",
-        "database": True,
-        "schema": True,
-        "worker": True,
-        "worker_seen_seconds_ago": 0,
-    }
+    found = json.loads(answer.content)
+    # Later than at once on a busy machine, but no later than what still counts as lately.
+    assert found.pop("worker_seen_seconds_ago") in range(60)
+    assert found == {"status": "ok", "database": True, "schema": True, "worker": True}
 
 
 def test_health_worker_silent_for_long(client: Client) -> None:

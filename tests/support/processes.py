@@ -20,7 +20,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 def python(
-    *arguments: str, env: dict[str, str], seconds: float = 60, stdin: str | None = None
+    *arguments: str, env: dict[str, str], seconds: float = 240, stdin: str | None = None
 ) -> str:
     """Run Python in the project's folder; its whole output, which it must end well for."""
     done = subprocess.run(
@@ -110,7 +110,7 @@ class Up:
     def output(self) -> str:
         return self.log.read_text()
 
-    def wait_until_it_runs(self, *, seconds: float = 60) -> None:
+    def wait_until_it_runs(self, *, seconds: float = 240) -> None:
         wait_for(
             lambda: "evalsite runs at" in self.output() or self.process.poll() is not None,
             seconds=seconds,
@@ -120,14 +120,14 @@ class Up:
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(40)
+        return self.process.wait(120)
 
     def end(self) -> int:
         """Wait for a start that fails by itself; its exit code."""
-        return self.process.wait(60)
+        return self.process.wait(240)
 
     def kill(self) -> None:
         """End everything at once; used where the end itself is not what is tested."""
         self.process.kill()
         self.process.wait()
-        wait_for(lambda: not processes_of(self.data), seconds=20, what="all processes gone")
+        wait_for(lambda: not processes_of(self.data), seconds=60, what="all processes gone")
