@@ -251,6 +251,19 @@ def test_results_come_first() -> None:
     ]
 
 
+def test_a_check_that_is_asked_for_anew_is_named() -> None:
+    gate = _gate()
+    section = gate.sections[0]
+    without = replace(gate, sections=(replace(section, checks=section.checks[:1]),))
+    new, old = manifest_of(PARTS, gate), manifest_of(PARTS, without)
+    assert [d.sentence for d in difference_of(old, new)] == [
+        "Declared of tier payments: asked for now."
+    ]
+    assert [d.sentence for d in difference_of(new, old)] == [
+        "Declared of tier payments: not asked for any more."
+    ]
+
+
 def test_a_run_counts_again() -> None:
     left = manifest_of(
         replace(PARTS, runs=({**PARTS.runs[0], "left_out": {"confirmed_by": None}},)), _gate()
