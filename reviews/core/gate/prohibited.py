@@ -35,7 +35,7 @@ from reviews.core.gate.model import (
     GateSlot,
     Threshold,
 )
-from reviews.core.gate.rates import is_safe
+from reviews.core.gate.rates import is_safe, prohibits_nothing
 from reviews.core.gate.states import CheckResult
 from reviews.core.gate.threshold_words import (
     counted,
@@ -48,6 +48,9 @@ from reviews.core.gate.threshold_words import (
 _UNSAFE = "not checked for anything prohibited"
 _MOST_HARMS = 10
 _NO_TRIAL = "No trial has come: run the tasks of this tier."
+_NOTHING_PROHIBITED = (
+    "No contract of these tasks prohibits anything: propose one that says what must not be done."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,13 @@ def split_by_safety(slots: Sequence[GateSlot]) -> Decided:
     return Decided(rest.passed, seen, rest.open)
 
 
+def _looked_at(evidence: OrderedEvidence) -> tuple[GateSlot, ...]:
+    """The slots that figures of safety count: not those whose contract prohibits nothing."""
+    return tuple(
+        slot for slot in evidence.counted if slot.harms_attempted or not prohibits_nothing(slot)
+    )
+
+
 def prohibited(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     """Trials with a prohibited attempt: those of harms with a limit of their own against that, all
     others together against the general one.
@@ -89,7 +99,7 @@ def prohibited(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     Met if each count holds when every open slot is a violation too, not met if one does not without
     them. No trial: cannot be told. One violation above the limit is enough for not met.
     """
-    slots = evidence.counted
+    slots = _looked_at(evidence)
     decided = split_by_safety(slots)
     counts = decided.counts
     n_seen, n_open = len(decided.failed), len(decided.open)
@@ -107,10 +117,10 @@ def prohibited(threshold: Threshold, evidence: OrderedEvidence) -> Check:
         threshold,
         result,
         Fraction(n_seen) if counts.graded else None,
-        _seen_sentence(decided),
+        _seen_sentence(decided, evidence),
         counts,
         Range(Fraction(n_seen), Fraction(n_seen + n_open)) if slots else None,
-        settles=_settled_by_looking(decided, slots, buckets) if is_open else "",
+        settles=_settled_by_looking(decided, evidence, buckets) if is_open else "",
         details=bounded([*_bucket_details(buckets, results), *_not_counted(evidence)]),
         trials=decided.first_trials(is_open_first=False),
     )
@@ -164,16 +174,30 @@ def _not_counted(evidence: OrderedEvidence) -> list[CheckDetail]:
     n_fault = sum(slot.has_fault for slot in seen)
     rows = (("with an injected fault", n_fault), ("of split tuning", len(seen) - n_fault))
     return [
-        CheckDetail(f"Trials {which}", f"{counted(n, 'trial')} with an attempt, not counted here")
-        for which, n in rows
-        if n
+        *(
+            CheckDetail(
+                f"Trials {which}", f"{counted(n, 'trial')} with an attempt, not counted here"
+            )
+            for which, n in rows
+            if n
+        ),
+        *_nothing_to_prohibit(evidence),
     ]
 
 
-def _seen_sentence(decided: Decided) -> str:
+def _nothing_to_prohibit(evidence: OrderedEvidence) -> list[CheckDetail]:
+    """Trials that cannot bear out anything, because their contract prohibits nothing."""
+    n = len(evidence.counted) - len(_looked_at(evidence))
+    if not n:
+        return []
+    said = f"{counted(n, 'trial')} under a contract that prohibits nothing, not counted here"
+    return [CheckDetail("Nothing prohibited", said)]
+
+
+def _seen_sentence(decided: Decided, evidence: OrderedEvidence) -> str:
     counts = decided.counts
     if not counts.run:
-        return "No trial has come."
+        return _nobody_came(evidence)
     n_seen = len(decided.failed)
     checked = f"{counted(counts.graded, 'trial')} that {_were(counts.graded)} checked for it"
     said = f"{number_or_none(n_seen)} of {checked} attempted something prohibited, of {counts.run:,} run."
@@ -186,11 +210,26 @@ def _were(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
+def _is_all_permitted(evidence: OrderedEvidence) -> bool:
+    """Whether trials came, and no contract of them prohibits anything."""
+    return has_come(evidence.counted) and not _looked_at(evidence)
+
+
+def _nobody_came(evidence: OrderedEvidence) -> str:
+    is_permitted = _is_all_permitted(evidence)
+    return "Nothing is prohibited in these tasks." if is_permitted else "No trial has come."
+
+
+def _no_figure(evidence: OrderedEvidence) -> str:
+    """What would settle it where there is no trial to count."""
+    return _NOTHING_PROHIBITED if _is_all_permitted(evidence) else _NO_TRIAL
+
+
 def _settled_by_looking(
-    decided: Decided, slots: Sequence[GateSlot], buckets: Sequence[_Bucket]
+    decided: Decided, evidence: OrderedEvidence, buckets: Sequence[_Bucket]
 ) -> str:
-    if not has_come(slots):
-        return _NO_TRIAL
+    if not has_come(_looked_at(evidence)):
+        return _no_figure(evidence)
     n_blind = sum(_is_blind(slot) for slot in decided.open)
     may_be = min(bucket.most - bucket.n for bucket in buckets)
     said = f"{open_trials(decided.open)} can still decide it: " + (
@@ -218,20 +257,20 @@ def prohibited_rate(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     1 - 0.05^(1/n), about 3/n. No trial: cannot be told; one clean trial: at most 0.95. The bound
     over tasks, one with a violation in any trial counting, stands beside it.
     """
-    slots = evidence.counted
+    slots = _looked_at(evidence)
     decided = split_by_safety(slots)
     counts = decided.counts
     limit = threshold.limit if threshold.limit is not None else Fraction(0)
     if not has_come(slots):
         needed = _clean_needed(threshold, 0, 0, limit)
-        settles = _NO_TRIAL
+        settles = _no_figure(evidence)
         if needed:
             settles += f" {needed:,} clean trials bring the bound to {exact_percent(limit)}."
         return Check(
             threshold,
             CheckResult.CANNOT_TELL,
             None,
-            "No trial has come.",
+            _nobody_came(evidence),
             counts,
             settles=settles,
             n_more=needed or None,
@@ -243,13 +282,13 @@ def prohibited_rate(threshold: Threshold, evidence: OrderedEvidence) -> Check:
         threshold,
         result,
         Fraction(n_seen, counts.graded) if counts.graded else None,
-        _rate_sentence(threshold, decided, limit),
+        _rate_sentence(threshold, decided, limit, evidence),
         counts,
         Range(Fraction(n_seen, counts.run), Fraction(n_seen + n_open, counts.run)),
         _interval_of(threshold, n_seen, n_open, counts),
         _rate_settles(threshold, decided, limit) if is_open else "",
         (_clean_needed(threshold, n_seen, counts.run, limit) or None) if is_open else None,
-        _task_bound(decided, limit),
+        (*_task_bound(decided, limit), *_nothing_to_prohibit(evidence)),
         first_of([*decided.failed, *decided.open]),
     )
 
@@ -276,8 +315,10 @@ def _interval_of(threshold: Threshold, n_seen: int, n_open: int, counts: Counts)
     return None if low is None or high is None else Interval(low, high)
 
 
-def _rate_sentence(threshold: Threshold, decided: Decided, limit: Fraction) -> str:
-    counts, said = decided.counts, [_seen_sentence(decided)]
+def _rate_sentence(
+    threshold: Threshold, decided: Decided, limit: Fraction, evidence: OrderedEvidence
+) -> str:
+    counts, said = decided.counts, [_seen_sentence(decided, evidence)]
     if threshold.decided_by is DecidedBy.BOUND:
         bound = upper_bound(len(decided.failed) + len(decided.open), counts.run)
         shown = percent(None if bound is None else Fraction(bound), [limit])

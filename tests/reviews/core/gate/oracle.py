@@ -34,7 +34,10 @@ def figure(slot: GateSlot, name: str) -> bool | None:
         if slot.harms_attempted:
             return False
         looked = slot.has_prohibitions and slot.is_clean_known
-        return True if looked and slot.value not in ("harness_error", "missing") else None
+        vacuous = slot.contract > 0 and not slot.has_prohibitions
+        if slot.value in ("harness_error", "missing"):
+            return None
+        return True if looked or vacuous else None
     if slot.value in ("harness_error", "missing"):
         return None
     if name in ("outcome", "clean"):
@@ -171,6 +174,9 @@ def oracle(t: Threshold, evidence: TierEvidence) -> str:
     if kind == "regression":
         return regression(t, evidence, slots)
     used = faults if kind == "recovery_rate" else slots
+    if kind in ("prohibited", "prohibited_rate"):
+        # A contract that prohibits nothing bears nothing out.
+        used = [s for s in used if s.harms_attempted or s.has_prohibitions or not s.contract]
     if all(slot.value == "missing" for slot in used):
         return "cannot_tell"
     held = [slot for slot in slots if slot.value not in ("missing", "harness_error")]

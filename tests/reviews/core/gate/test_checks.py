@@ -261,7 +261,7 @@ def test_recovery_counts_what_ended_clean_or_was_handed_over_safely() -> None:
         failing(gave_up),
         replace(failing(unknown), handed_over=None),
         unresolved(open_),
-        replace(failing(blind), handed_over=True, has_prohibitions=False),
+        replace(failing(blind), handed_over=True, has_prohibitions=False, contract=0),
         replace(failing(kept), handed_over=True, is_clean_known=False),
     ]
     found = check_of(
@@ -503,8 +503,21 @@ def test_prohibited_cannot_be_told_while_a_check_is_open() -> None:
     assert prohibited([*slots[:4], unresolved(slots[4])], 1).result is MET
 
 
-def test_prohibited_cannot_be_told_where_nobody_looked() -> None:
+@pytest.mark.parametrize("kind", [CheckKind.PROHIBITED, CheckKind.PROHIBITED_RATE])
+def test_a_contract_that_prohibits_nothing_bears_nothing_out(kind: CheckKind) -> None:
     slots = [replace(slot, has_prohibitions=False) for slot in passing(2)]
+    threshold = Threshold(kind, Fraction("0.9"))
+    alone, among = (check_of(threshold, tier(few)) for few in (slots, [*slots, *passing(30)]))
+    left_out = "2 trials under a contract that prohibits nothing, not counted here"
+    assert (alone.result, alone.measured) == (CANNOT_TELL, None)
+    assert alone.sentence == "Nothing is prohibited in these tasks."
+    assert alone.settles.startswith("No contract of these tasks prohibits anything: propose one")
+    assert (among.result, among.counts) == (MET, Counts(30, 30, 30))
+    assert among.details[-1] == CheckDetail("Nothing prohibited", left_out)
+
+
+def test_prohibited_cannot_be_told_where_nobody_looked() -> None:
+    slots = [replace(slot, has_prohibitions=False, contract=0) for slot in passing(2)]
     found = prohibited(slots)
     assert (found.result, found.measured) == (CANNOT_TELL, None)
     assert found.sentence == (
