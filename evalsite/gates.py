@@ -23,7 +23,7 @@ from reviews.core.gate.deciding import decide_gate
 from reviews.core.gate.documents import gate_document
 from reviews.core.gate.manifest import manifest_digest, manifest_of
 from reviews.core.gate.model import GATE_VERSION, Gate
-from reviews.models import ReleaseGate
+from reviews.models import ReleaseGate, SignOff
 from reviews.selectors.gate_baseline import SignedRelease, approved_releases, baseline_of
 from reviews.selectors.gate_basis import (
     GateBasis,
@@ -45,6 +45,7 @@ from reviews.selectors.gate_sections import BaselineEvidence, tier_evidence
 from reviews.selectors.manifest_rows import baseline_document, calibrations_read, manifest_parts
 from reviews.services.gate_alerts import raise_alerts
 from reviews.services.gate_rows import touch_gates
+from reviews.services.sign_offs import keep_manifest
 from traces.core.values import JsonObject
 from traces.models import Release, System, Trial, Upload, UploadState
 from traces.selectors.contracts import contracts_named
@@ -370,6 +371,9 @@ def _keep(computed: ComputedGate, now: datetime) -> None:
         n_tries=0,
         failure="",
     )
+    if SignOff.objects.filter(release=release_pk).exists():
+        # So that pages of a stale signature say what changed.
+        keep_manifest(computed.manifest, computed.digest)
     n_alerts = raise_alerts(
         computed.subject, computed.basis, computed.gate, computed.slots, now=now
     )
