@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from evalsite.common.acting import Acting, Source, acting_as
+from evalsite.demo_password import give_owner_password
 from evalsite.pipeline import process_upload
 from evalsite.refund_desk import (
     TASKS,
@@ -27,6 +30,7 @@ from evalsite.refund_desk import (
     releases,
 )
 from evalsite.sample_contracts import load_contracts
+from evalsite.sample_gates import load_gates
 from evalsite.sample_reviews import Reviewers, load_reviews
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import ArgumentRule, Arithmetic, Ignore, RuleSet
@@ -172,8 +176,8 @@ SAMPLES: Final = (
         name="Refund desk (made up)",
         description=(
             "Made up: a service desk for refunds, subscriptions, bookings and account data. Two "
-            "releases, 13 tasks in four families, five trials each, and 60 transcripts from "
-            "production; no agent ran."
+            "releases, 13 tasks in four families, five trials each, three more releases at the gate, "
+            "and 60 transcripts from production; no agent ran."
         ),
         source_note=(
             "Made up by a program of this project (evalsite/refund_desk) with a fixed seed: people, "
@@ -207,6 +211,7 @@ class SampleError(Exception):
     """A file of the sample was not taken."""
 
 
+@acting_as(Acting(Source.SAMPLE))
 def load_sample(progress: Callable[[str], None]) -> None:
     """Load what is not loaded yet. `progress` gets a line for each file that is."""
     people = _people()
@@ -228,11 +233,19 @@ def load_sample(progress: Callable[[str], None]) -> None:
             second, third = _further_reviewers()
             reviewers = Reviewers(people[Role.REVIEWER], second, third, people[Role.ENGINEER])
             load_reviews(system, reviewers, progress)
+            load_gates(
+                system,
+                owner=people[Role.OWNER],
+                engineer=people[Role.ENGINEER],
+                progress=progress,
+            )
 
 
 def _people() -> dict[Role, User]:
-    """The people of the demo, named like their roles. None of them has a password."""
-    return {role: _person(role.value, role.value) for role in DEMO_ROLES}
+    """The people of the demo, named like their roles. Only the owner, who signs, has a password."""
+    people = {role: _person(role.value, role.value) for role in DEMO_ROLES}
+    give_owner_password(people[Role.OWNER], settings.EVALSITE_DATA)
+    return people
 
 
 def _further_reviewers() -> tuple[User, ...]:

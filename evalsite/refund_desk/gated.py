@@ -76,11 +76,11 @@ _BLOCKED: Final[_Others] = MappingProxyType(
     }
 )
 _RUNS: Final = (
-    ("payments", PAYMENT_TASKS, 10),
+    ("payments", PAYMENT_TASKS, 12),
     ("service", SERVICE_TASKS, 5),
     ("faults", FAULTY_TASKS, 5),
 )
-_CAME_OF_WAITING: Final = 6  # of the ten that its run `payments` declares
+_CAME_OF_WAITING: Final = 6  # of the twelve that its run `payments` declares
 _NO_STATE: Final = (("refund_late_parcel", 2), ("add_bags", 5))  # of the waiting release
 
 

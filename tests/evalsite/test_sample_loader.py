@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from evalsite import sample_contracts, sample_loader
+from evalsite.demo_password import stored_password
 from evalsite.refund_desk import contract_texts, people_said
 from evalsite.sample_loader import SAMPLES, load_sample
 from reviews.models import Case, Regrade, Verdict, WaitingVerdict
@@ -36,9 +39,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def without_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What reviewers do in the sample has tests of its own."""
+def without_reviews_and_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reviewers and owners do in the sample has tests of its own."""
     monkeypatch.setattr(sample_loader, "load_reviews", lambda *_: None)
+    monkeypatch.setattr(sample_loader, "load_gates", lambda *_, **__: None)
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings: Settings, tmp_path: Path) -> Path:
+    """Where the password of the demo's owner is kept."""
+    settings.EVALSITE_DATA = tmp_path
+    return tmp_path
 
 
 def counts() -> dict[str, int]:
@@ -47,7 +58,7 @@ def counts() -> dict[str, int]:
     return {model.__name__: model._default_manager.count() for model in models}
 
 
-def test_the_sample_is_loaded_once_and_a_second_load_changes_nothing() -> None:
+def test_the_sample_is_loaded_once_and_a_second_load_changes_nothing(data_folder: Path) -> None:
     said: list[str] = []
     load_sample(said.append)
 
@@ -65,7 +76,9 @@ def test_the_sample_is_loaded_once_and_a_second_load_changes_nothing() -> None:
     assert judged.values("grader_version__grader__name").distinct().count() == 4
     assert not WaitingVerdict.objects.filter(attached_at=None).exists()
     assert set(TrajectoryPaths.objects.values_list("rules__number", flat=True)) == {2}
-    assert not any(user.has_usable_password() for user in User.objects.all())
+    with_password = [user for user in User.objects.all() if user.has_usable_password()]
+    assert [user.username for user in with_password] == ["owner"]
+    assert with_password[0].check_password(stored_password(data_folder))
     for system in System.objects.all():
         is_made_up = system.slug == "refund-desk"
         assert ("Made up" if is_made_up else "MIT") in system.source_note

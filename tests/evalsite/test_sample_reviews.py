@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from evalsite import sample_loader, sample_reviews
 from evalsite.sample_loader import SAMPLES, load_sample
@@ -13,11 +15,14 @@ from reviews.models import (
     Calibration,
     CalibrationItem,
     Case,
+    GateAlert,
     Label,
     ProbeVerdict,
+    ReleaseGate,
     RubricVersion,
+    ThresholdSet,
 )
-from traces.models import Member, TrialDisposition
+from traces.models import Member, Run, TrialDisposition
 
 pytestmark = pytest.mark.django_db
 
@@ -28,9 +33,34 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample_loader, "SAMPLES", SAMPLES[1:2])
 
 
+@pytest.fixture(autouse=True)
+def data_folder(settings: Settings, tmp_path: Path) -> Path:
+    """Where the password of the demo's owner is kept."""
+    settings.EVALSITE_DATA = tmp_path
+    return tmp_path
+
+
 def counts() -> tuple[int, ...]:
     models = (RubricVersion, Label, ProbeVerdict, Adjudication, Calibration, CalibrationItem)
     return tuple(model._default_manager.count() for model in models)
+
+
+def check_gates() -> None:
+    """One release is blocked, one waits for evidence, and the owner may sign the third."""
+    rows = ReleaseGate.objects.exclude(state="").order_by("pk")
+    gates = {row.release.name: (row.state, row.is_current) for row in rows}
+    found = {name: gates[name] for name in ("desk-2.0", "desk-2.1", "desk-2.2")}
+    assert found == {
+        "desk-2.0": ("blocked", True),
+        "desk-2.1": ("waiting", True),
+        "desk-2.2": ("ready", True),
+    }
+    assert [alert.harm for alert in GateAlert.objects.all()] == ["data"]
+    for name in found:
+        runs = Run.objects.filter(release__name=name)
+        made = ThresholdSet.objects.order_by("-made_at")[0].in_force_from
+        assert min(run.begun_at for run in runs) > made
+        assert runs.filter(declared_at=None).count() == 0
 
 
 def test_one_judge_is_calibrated_and_votes_and_the_other_one_failed() -> None:
@@ -49,13 +79,18 @@ def test_one_judge_is_calibrated_and_votes_and_the_other_one_failed() -> None:
     assert rows.filter(trial__environment="production").count() == 60
     assert Adjudication.objects.filter(label=None, by__username="reviewer-2").count() == 1
     assert Case.objects.filter(state="open", action="adjudicate").exists()
-    assert said[-5:] == [
+    assert said[-9:] == [
         "Refund desk (made up): rubrics",
         "Refund desk (made up): blind labels",
         "Refund desk (made up): labels that wait",
         "Refund desk (made up): probes of judges",
         "Refund desk (made up): a decided dispute",
+        "Refund desk (made up): risk tiers and thresholds",
+        "Refund desk (made up): desk-2.0.jsonl",
+        "Refund desk (made up): desk-2.1.jsonl",
+        "Refund desk (made up): desk-2.2.jsonl",
     ]
+    check_gates()
 
     said.clear()
     before = counts()
