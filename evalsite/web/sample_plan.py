@@ -370,7 +370,7 @@ def _hat_table(plan: _Plan) -> PlanTable:
             PlanRow((f"{row.passed:,} of {plan.trials:,}", percent(row.value)))
             for row in reversed(shown)
         ),
-        notes=(f"and {counted(left, 'lower value')}",) if left else (),
+        notes=(f"and {counted(left, 'more line')}",) if left else (),
     )
 
 

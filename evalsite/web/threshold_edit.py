@@ -277,7 +277,7 @@ def _page(
         crumbs=crumbs_of(access, Crumb(tier.name, at.tier(tier.uuid)), Crumb("Edit")),
         heading=f"Thresholds of tier {tier.name}",
         sentence=_sentence(tier),
-        notices=tuple(_notices(tier, at, other)),
+        notices=tuple(_notices(tier, other)),
         errors=tuple(_summary(errors)),
         groups=tuple((name, tuple(rows[kind.value] for kind in kinds)) for name, kinds in _GROUPS),
         owners=_owners(asked.typed, errors),
@@ -329,13 +329,13 @@ def _sentence(tier: TierRow) -> str:
     )
 
 
-def _notices(tier: TierRow, at: Addresses, other: int) -> Iterator[pages.Notice]:
+def _notices(tier: TierRow, other: int) -> Iterator[pages.Notice]:
     if tier.retired:
         yield pages.Notice("This tier is retired: its thresholds cannot be changed.", "warning")
     if other:
         yield pages.Notice(
-            f"What you typed stands below. Version {other} came meanwhile: "
-            f"{at.threshold_version(tier.uuid, other)}",
+            f"Version {other} came meanwhile; what it says stands below where it differs from what "
+            "you typed.",
             "warning",
         )
     for each in tier.to_come:

@@ -31,6 +31,7 @@ _RESULTS = {
     CheckResult.CANNOT_TELL: ("cannot tell", "unresolved"),
     CheckResult.DOES_NOT_APPLY: ("does not apply", ""),
 }
+_FINE = frozenset({CheckResult.MET, CheckResult.DOES_NOT_APPLY})
 _NOT_ASKED = "not asked"
 
 
@@ -58,15 +59,22 @@ def preview_of(system: System, tier: TierRow, thresholds: Thresholds, *, now: da
 def _release(release: Release, supposed: SupposedGate, at: Addresses) -> PreviewRelease:
     was, would_be = supposed.section, supposed.supposed_section
     checks = tuple(_changed(would_be.tier, was, would_be))
-    n_same = len(would_be.checks) - sum(check.would_be != _NOT_ASKED for check in checks)
     return PreviewRelease(
         release=pages.Link(release.label, at.gate(release.uuid)),
         was=pages.Badge(*_STATES[supposed.gate.state]),
         would_be=pages.Badge(*_STATES[supposed.supposed.state]),
         sentence=_sentence(supposed, would_be),
         checks=checks,
-        n_same=counted(n_same, "check comes out the same", "checks come out the same"),
+        n_same=_same_words(was, would_be, checks),
     )
+
+
+def _same_words(was: Section | None, would_be: Section, checks: tuple[PreviewCheck, ...]) -> str:
+    n = len(would_be.checks) - sum(check.would_be != _NOT_ASKED for check in checks)
+    if was is None or not was.checks:
+        met = counted(n, "other check would be met", "other checks would be met")
+        return f"No thresholds of this tier were in force for it; {met}"
+    return counted(n, "check comes out the same", "checks come out the same")
 
 
 def _sentence(supposed: SupposedGate, would_be: Section) -> str:
@@ -88,6 +96,8 @@ def _changed(tier: str, was: Section | None, would_be: Section) -> Iterator[Prev
     for kind in [*after, *(kind for kind in before if kind not in after)]:
         old, new = before.get(kind), after.get(kind)
         if old and new and old.result is new.result:
+            continue
+        if not before and new and new.result in _FINE:
             continue
         shown = new or old
         yield PreviewCheck(

@@ -346,11 +346,26 @@ class TestEditor:
         changed = {check.name: (check.was, check.would_be) for check in release.checks}
         assert changed["Fewest tasks"] == ("cannot tell", "not asked")
         assert "Outcome rate" not in changed
+        assert release.n_same.endswith("come out the same")
         assert ThresholdSet.objects.count() == 1
         wrong = client.post(
             self.edit(cast, tier), fields(act="preview", **{"outcome_rate.limit": "x"})
         )
         assert (wrong.status_code, wrong.context["page"].preview) == (422, None)
+
+    def test_a_preview_of_a_release_before_the_tier_names_what_would_not_be_met(
+        self, cast: Cast, client: Client
+    ) -> None:
+        ingest(cast.system, [record(f"t{n}", 0) for n in range(3)], release="1.0")
+        tier = tier_of(cast)
+        assign_tier(cast.system, None, tier, "All.", by=cast.owner, now=timezone.now())
+        client.force_login(cast.owner)
+        answer = client.post(self.edit(cast, tier), fields(act="preview"))
+        (release,) = answer.context["page"].preview.releases
+        assert {(check.was, check.would_be) for check in release.checks} == {
+            ("not asked", "cannot tell")
+        }
+        assert release.n_same.startswith("No thresholds of this tier were in force for it; ")
 
     def test_a_preview_without_releases_says_so(self, cast: Cast, client: Client) -> None:
         tier = tier_of(cast)
@@ -562,4 +577,4 @@ class TestPlan:
             },
         )  # fmt: skip
         assert answer.status_code == 200
-        assert answer.context["page"].tables[2].notes == ()
+        assert answer.context["page"].tables[2].notes == ("and 989 more lines",)
