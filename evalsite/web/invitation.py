@@ -23,6 +23,7 @@ from evalsite.access import public
 from evalsite.accounts import PASSWORD_BACKEND
 from evalsite.client_address import client_address
 from evalsite.devices import sign_in_to
+from evalsite.sign_in_log import note_signed_in
 from evalsite.tries import count_try, n_tries
 from traces.models import Invitation, Member, Role, User
 from traces.services.invitations import (
@@ -141,6 +142,7 @@ def _as_somebody_new(request: HttpRequest, row: Invitation, secret: str) -> Http
             form.add_error(error.field, str(error))
         else:
             sign_in_to(request, user, backend=PASSWORD_BACKEND)
+            note_signed_in(request, user, now=timezone.now(), is_demo=False)
             log.info("signed in by an invitation", extra={"user": user.pk})
             return _welcome(request, row)
     status = 422 if form.is_bound else 200
