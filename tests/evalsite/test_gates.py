@@ -26,8 +26,15 @@ from evalsite.tasks import compute_gate_by_hint
 from reviews.core.gate.documents import parse_gate
 from reviews.core.gate.manifest import difference_of, manifest_digest
 from reviews.core.gate.model import CheckKind
-from reviews.core.gate.states import GateState
-from reviews.models import GateAlert, ReleaseGate, RunExclusion
+from reviews.core.gate.states import GateState, Meaning
+from reviews.models import (
+    EvidenceManifest,
+    GateAlert,
+    ReleaseGate,
+    RunExclusion,
+    SignOff,
+    SignOffVoid,
+)
 from reviews.services.gate_acts import (
     GateActDeniedError,
     GateActError,
@@ -451,6 +458,63 @@ class TestKept:
             note_alert_seen(alert, note="Known.", by=ready.engineer, now=_now())
         seen = note_alert_seen(alert, note="Known.", by=ready.owner, now=_now())
         assert note_alert_seen(alert, note="Twice.", by=ready.owner, now=_now()) == seen
+
+
+def _approved(cast: Cast, release: Release) -> SignOff:
+    computed = gates.compute_gate(release.pk, now=_now())
+    manifest = EvidenceManifest.objects.create(digest=computed.digest, content=b"")
+    return SignOff.objects.create(
+        system=cast.system,
+        release=release,
+        manifest=manifest,
+        revision=computed.revision,
+        meaning=Meaning.APPROVED.value,
+        by=cast.owner,
+        printed_name="Owner",
+        role="owner",
+        signed_at=_now(),
+        intended_use="Refunds.",
+        scope="All.",
+        expires_on=(_now() + timedelta(days=30)).date(),
+        n_needed=1,
+        key_id="k",
+        envelope="{}",
+    )
+
+
+class TestBaseline:
+    def test_it_is_the_last_signed_release_beside_this_one(self, ready: Cast) -> None:
+        first = _release(ready)
+        assert gate_of(ready.system).baseline is None
+        signed = _approved(ready, first)
+        ingest(ready.system, [refund("t1", 0)], release="2.0")
+        second = _release(ready, "2.0")
+        found = gate_of(ready.system, "2.0")
+        assert found.baseline is not None
+        assert found.manifest["baseline"] == {
+            "release": "1.0",
+            "uuid": str(first.uuid),
+            "sign_off": str(signed.uuid),
+            "digest": signed.manifest.digest,
+        }
+        # Its own approval was made without one, and later ones change nothing of that.
+        _approved(ready, second)
+        assert gate_of(ready.system, "1.0").baseline is None
+        assert gate_of(ready.system, "1.0").digest == signed.manifest.digest
+        SignOffVoid.objects.create(sign_off=signed, reason="x", by=ready.owner, voided_at=_now())
+        assert gate_of(ready.system, "2.0").baseline is None
+
+    def test_evidence_of_a_signed_release_marks_the_gates_compared_with_it(
+        self, ready: Cast
+    ) -> None:
+        ingest(ready.system, [refund("t1", 0)], release="2.0")
+        second = _release(ready, "2.0")
+        refresh_gate(second.pk, now=_now())
+        ingest(ready.system, [refund("t1", 5)])
+        assert not is_outdated(second.pk)
+        _approved(ready, _release(ready))
+        ingest(ready.system, [refund("t1", 6)])
+        assert is_outdated(second.pk)
 
 
 class TestCases:
