@@ -35,6 +35,7 @@ from evalsite.common.audit import chain_head
 from evalsite.common.shell import Crumb, Option
 from evalsite.models import AuditEvent
 from reviews.selectors.blinding import HIDDEN
+from traces.core.text_marks import has_marks
 from traces.models import User
 from traces.web.addresses import Addresses, Value, address
 from traces.web.asking import number_in, pager_of, text_in
@@ -151,12 +152,17 @@ def _filter(request: SystemRequest) -> AuditFilter:
         request.access.system.pk,
         act=act if act in KINDS or act in ACTS else "",
         actor=text_in(request, "by", most=36),
-        kind=text_in(request, "kind", most=32),
-        object_id=text_in(request, "id", most=64),
+        kind=_name(text_in(request, "kind", most=32)),
+        object_id=_name(text_in(request, "id", most=64)),
         source=source if source in SOURCES else "",
         since=_day(request.GET.get("from", "")),
         until=_day(request.GET.get("to", "")),
     )
+
+
+def _name(text: str) -> str:
+    """A kind or key of an object, none of which has characters that cannot be seen."""
+    return "" if has_marks(text) else text
 
 
 def _day(text: str) -> date | None:
