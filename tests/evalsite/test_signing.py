@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from evalsite.gates import refresh_gate
 from evalsite.models import AuditEvent
@@ -319,6 +320,20 @@ def test_a_void_needs_reason_and_password_and_happens_once(cast: Cast) -> None:
     assert line.void is not None
     assert (line.void.by, line.void.reason) == ("owner", "Wrong one.")
     assert AuditEvent.objects.filter(act="sign_off.voided").count() == 1
+
+
+@pytest.mark.parametrize("n_signed", [1, 3])
+def test_a_view_takes_the_same_queries_for_one_and_three_signatures(
+    n_signed: int, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    world = a_ready_release(cast)
+    refresh_gate(world.release.pk, now=timezone.now())
+    for number in range(n_signed):
+        signed(world, terms=replace(APPROVED, scope=f"Pilot {number}"))
+    with django_assert_num_queries(3):
+        signing_view(world.release, cast.viewer, now=timezone.now())
+    with django_assert_num_queries(11):
+        signing_view(world.release, cast.owner, now=timezone.now())
 
 
 @pytest.mark.parametrize(
