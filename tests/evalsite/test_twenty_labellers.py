@@ -86,7 +86,7 @@ def test_twenty_people_label_every_item_twice_and_nothing_is_lost(cast: Cast) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=120)
+        thread.join(timeout=600)
 
     assert bench.errors == []
     assert bench.has_left.is_set()
