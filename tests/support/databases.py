@@ -35,19 +35,25 @@ def drop_abandoned_test_databases() -> None:
 @contextmanager
 def own_database() -> Iterator[None]:
     """All tables of the project, empty, in a database that is this process's own."""
-    address, wanted = settings.DATABASE_ADDRESS, _TABLES + _digest()
-    name = f"test_{os.getpid()}_{address.name}"
-    with _server() as server:
-        server.execute("select pg_advisory_lock(%s)", [_LOCK])
-        if wanted not in _names(server):
-            _make(server, wanted)
-        _copy(server, wanted, name)
+    name = f"test_{os.getpid()}_{settings.DATABASE_ADDRESS.name}"
+    copy_tables(name)
     try:
         with _connected_to(name):
             yield
     finally:
         with _server() as server:
             _drop(server, name)
+
+
+def copy_tables(name: str) -> None:
+    """A database of that name with all tables, empty."""
+    wanted = _TABLES + _digest()
+    with _server() as server:
+        server.execute("select pg_advisory_lock(%s)", [_LOCK])
+        if wanted not in _names(server):
+            _make(server, wanted)
+        copying = sql.SQL("create database {} template {}")
+        server.execute(copying.format(sql.Identifier(name), sql.Identifier(wanted)))
 
 
 def _make(server: psycopg.Connection, wanted: str) -> None:
@@ -61,11 +67,6 @@ def _make(server: psycopg.Connection, wanted: str) -> None:
         call_command("migrate", verbosity=0, interactive=False)
     renaming = sql.SQL("alter database {} rename to {}")
     server.execute(renaming.format(sql.Identifier(unfinished), sql.Identifier(wanted)))
-
-
-def _copy(server: psycopg.Connection, template: str, name: str) -> None:
-    copying = sql.SQL("create database {} template {}")
-    server.execute(copying.format(sql.Identifier(name), sql.Identifier(template)))
 
 
 def _drop(server: psycopg.Connection, name: str) -> None:

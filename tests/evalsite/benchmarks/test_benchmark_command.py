@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
@@ -12,12 +13,27 @@ from evalsite.benchmarks.bare import BareLimit
 from evalsite.benchmarks.grading import GradingResult
 from evalsite.benchmarks.ingest import IngestResult
 from evalsite.management.commands.benchmark import grading_report, ingest_report
+from tests.support.databases import copy_tables
 
 
 def run(capsys: pytest.CaptureFixture[str], blocker: Any, *arguments: str) -> str:
     with blocker.unblock():
         call_command("benchmark", *arguments)
     return capsys.readouterr().out
+
+
+@pytest.fixture
+def tables_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of a scratch database are copied; the benchmark of ingest has them made anew."""
+
+    def create(**options: Any) -> str:
+        name: str = connection.settings_dict["TEST"]["NAME"]
+        connection.close()
+        copy_tables(name)
+        settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+        return name
+
+    monkeypatch.setattr(connection.creation, "create_test_db", create)
 
 
 def test_ingest_report_names_rate_limits_and_where_the_time_goes() -> None:
@@ -74,6 +90,7 @@ def test_benchmark_ingest_leaves_the_installed_database_alone(
     assert "function calls" in text[end:]
 
 
+@pytest.mark.usefixtures("tables_copied")
 def test_benchmark_pages_reports_queries_bytes_and_time(
     capsys: pytest.CaptureFixture[str], django_db_blocker: Any
 ) -> None:
@@ -102,6 +119,7 @@ def test_benchmark_pages_reports_queries_bytes_and_time(
         assert found[1] == found[2]
 
 
+@pytest.mark.usefixtures("tables_copied")
 def test_benchmark_rules_reports_rates_beside_a_bare_read(
     capsys: pytest.CaptureFixture[str], django_db_blocker: Any
 ) -> None:
@@ -154,6 +172,7 @@ def test_grading_report_names_rate_stages_and_ratios() -> None:
     ]
 
 
+@pytest.mark.usefixtures("tables_copied")
 def test_benchmark_grading_measures_a_regrade_and_pages_meanwhile(
     capsys: pytest.CaptureFixture[str], django_db_blocker: Any
 ) -> None:
