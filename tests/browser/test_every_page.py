@@ -12,7 +12,20 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from evalsite.rules_reach import work_out_preview
-from reviews.models import AcceptedPath, Calibration, Case, Dispute, Flag, Rubric, Verdict
+from evalsite.signing import sign_release, signing_page
+from reviews.core.gate.signing import Terms
+from reviews.core.gate.states import Meaning
+from reviews.models import (
+    AcceptedPath,
+    Calibration,
+    Case,
+    Dispute,
+    Flag,
+    RiskTier,
+    Rubric,
+    SignOff,
+    Verdict,
+)
 from reviews.selectors.vouching import vouch_groups
 from reviews.services.accepted_paths import accept_path
 from reviews.services.flags import flag_trial
@@ -80,9 +93,13 @@ NO_PAGE = {
     *("judge-run-work", "label-draft", "label-extend", "label-reveal", "label-skip", "label-undo"),
     *("probe-bundle", "probe-new", "rubric-new", "rubric-request-close", "rubric-version"),
     "vouch-for",
+    *("alert-seen", "attestation", "gate-json", "gate-reevaluate", "gate-refresh"),
+    *("run-confirm", "run-take-in", "sign-off-void"),
 }
 REVIEWERS = {"calibration-set-new", "label-page", "mark-form", "verdict-form"}
 """Pages that only a reviewer sees; all others are looked at as engineer."""
+OWNERS = {"run-leave-out", "sign"}
+"""Pages that only an owner sees."""
 FOR_REVIEWERS = " for a reviewer"
 """Ends the name of a page that reviewers see otherwise."""
 
@@ -118,6 +135,40 @@ def of_last_release() -> str:
     release = Release.objects.filter(system__slug=SAMPLE).order_by("-pk")[0]
     keys = {"slug": SAMPLE, "release": release.uuid}
     return reverse("release-detail", kwargs=keys) + "?all=1"
+
+
+def of_gate(name: str, release: str) -> Address:
+    """A page of the gate of a release of the refund desk."""
+
+    def address() -> str:
+        row = Release.objects.get(system__slug=DESK, name=release)
+        keys: dict[str, Any] = {"slug": DESK, "release": row.uuid}
+        if name == "gate-check":
+            tier = RiskTier.objects.get(system=row.system, name="payments")
+            keys |= {"tier": tier.uuid, "kind": "prohibited"}
+        if name == "signature":
+            keys["sign_off"] = _signature(row).uuid
+        return reverse(name, kwargs=keys)
+
+    return address
+
+
+def _signature(release: Release) -> SignOff:
+    """A rejection by the owner; whoever asks first signs it."""
+    found = SignOff.objects.filter(release=release).first()
+    if found is not None:
+        return found
+    owner, now = User.objects.get(username="owner"), timezone.now()
+    owner.set_password("amber-cedar-grove-1")
+    owner.save()
+    return sign_release(
+        release,
+        by=owner,
+        password="amber-cedar-grove-1",  # noqa: S106 - of this test's owner
+        terms=Terms(Meaning.REJECTED, reason="Too few trials.", next_action="Run more."),
+        seen_digest=signing_page(release, owner, now=now).digest,
+        now=now,
+    )
 
 
 def of_judged_trial() -> str:
@@ -433,6 +484,18 @@ PAGES: dict[str, Address] = {
     "release-detail": of_first("release-detail", "release", Release, system__slug=SAMPLE),
     "release-detail compared": of_last_release,
     "release-detail hostile": of_first("release-detail", "release", Release, system__slug=HOSTILE),
+    "gate": of_gate("gate", "desk-2.0"),
+    "gate ready": of_gate("gate", "desk-2.2"),
+    "gate hostile": of_first("gate", "release", Release, system__slug=HOSTILE),
+    "gate-report": of_gate("gate-report", "desk-2.0"),
+    "gate-check": of_gate("gate-check", "desk-2.0"),
+    "signature-list": of_gate("signature-list", "desk-2.1"),
+    "signature": of_gate("signature", "desk-2.1"),
+    "sign": of_gate("sign", "desk-2.0"),
+    "run-leave-out": of_first("run-leave-out", "run", Run, release__system__slug=DESK),
+    "alert-list": of_system("alert-list", DESK),
+    "alert-list empty": of_system("alert-list", EMPTY),
+    "signing-keys": lambda: reverse("signing-keys"),
     "rules": of_system("rules"),
     "rules hostile": of_system("rules", HOSTILE),
     "rules empty": of_system("rules", EMPTY),
@@ -471,6 +534,7 @@ def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) 
     is_public = name in NOBODY
     is_reviewers = name.split(maxsplit=1)[0] in REVIEWERS or name.endswith(FOR_REVIEWERS)
     who = "reviewer" if is_reviewers else "engineer"
+    who = "owner" if name.split(maxsplit=1)[0] in OWNERS else who
     page = open_page((NOBODY if is_public else PAGES)[name](), who=None if is_public else who)
     assert page.locator("h1").count() == 1
     assert page.title().endswith("evalsite")
