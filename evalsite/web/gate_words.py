@@ -72,9 +72,10 @@ def gate_title(release: str, gate: Gate | None) -> str:
 
 def gate_sentence(release: str, gate: Gate) -> str:
     """What keeps a release from being ready; the title said what it is."""
-    start = f"Release {release} is {GATES[gate.state].label}: "
-    rest = gate.sentence.removeprefix(start)
-    return rest[:1].upper() + rest[1:]
+    start = f"Release {release} is "
+    said = gate.sentence.removeprefix(start)
+    rest = said.partition(": ")[2] if said != gate.sentence else said
+    return rest[:1].upper() + rest[1:] if rest else gate.sentence
 
 
 def open_check_badges(gate: Gate) -> tuple[tuple[str, Badge], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.urls import reverse
 
 from evalsite.access import SystemRequest
-from evalsite.common.formatting import counted
+from evalsite.common.formatting import counted, time_text
 from evalsite.signing import Choice, SignatureLine, SigningView
 from evalsite.web.gate_found import GateFound
 from evalsite.web.gate_words import (
@@ -98,6 +98,7 @@ def signature_row(request: SystemRequest, found: GateFound, line: SignatureLine)
         role=line.role,
         role_now="" if line.role_now == line.role else line.role_now or "no member any more",
         signed_at=line.signed_at,
+        signed_words=time_text(line.signed_at),
         digest=line.digest,
         intended_use=line.intended_use,
         scope=line.scope,
@@ -112,7 +113,7 @@ def signature_row(request: SystemRequest, found: GateFound, line: SignatureLine)
         is_newest=line.is_newest,
         attestation_url=reverse("attestation", kwargs=kwargs),
         voided_by=line.void.by if line.void else "",
-        voided_at=line.void.at if line.void else None,
+        voided_words=time_text(line.void.at) if line.void else "",
         void_reason=line.void.reason if line.void else "",
         void_url="" if line.void or line.why_not_void else reverse("sign-off-void", kwargs=kwargs),
         why_not_void="" if line.void else line.why_not_void,

@@ -178,6 +178,7 @@ class SignatureRow:
     role: str
     role_now: str  # "" where it is the same; else what the signer is by now
     signed_at: datetime
+    signed_words: str  # to the second, in UTC
     digest: str
     intended_use: str
     scope: str
@@ -190,7 +191,7 @@ class SignatureRow:
     is_newest: bool
     attestation_url: str
     voided_by: str = ""
-    voided_at: datetime | None = None
+    voided_words: str = ""
     void_reason: str = ""
     void_url: str = ""  # takes a POST; "" when the person may not
     why_not_void: str = ""
