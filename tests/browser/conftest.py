@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Playwright's sync API runs an event loop in this thread, where Django would refuse its ORM.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 _CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -71,7 +71,9 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail(message)
         pytest.skip(message)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=WAIT_MS)
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=list(_CHROMIUM_FLAGS))

@@ -12,6 +12,7 @@ from reviews.models import Adjudication, Dispute, ReviewDraft
 from tests.browser.conftest import Opener, Site
 from tests.browser.evidence import bring_into_effect
 from tests.support.evidence import ingest, record, verdict
+from tests.support.processes import wait_for
 from traces.models import System, Trial, TrialDisposition, User
 from traces.services.people import create_system, set_member
 
@@ -71,6 +72,12 @@ def test_a_dispute_is_decided_by_keyboard_and_taken_back_in_time(
     page.keyboard.press("r")
     page.keyboard.type("Nothing bears it out.")
     expect(page.locator("[data-draft-state]")).to_contain_text("Draft kept")
+    # These words may still be about the draft before the last key.
+    wait_for(
+        lambda: ReviewDraft.objects.filter(system=system, reason="Nothing bears it out.").exists(),
+        seconds=30,
+        what="the whole draft",
+    )
     page.reload()
     expect(page.locator("#decision-reason")).to_have_value("Nothing bears it out.")
 
