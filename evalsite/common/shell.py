@@ -52,6 +52,7 @@ class Shell:
     person_name: str = ""  # "": nobody is signed in
     role: str = ""  # in the current system
     sign_out_url: str = ""  # takes a POST
+    account_url: str = ""  # of the person's own account
     systems: tuple[SystemLink, ...] = ()
     nav: tuple[NavGroup, ...] = ()
     search_url: str = ""  # takes ?q=; "": no search here

@@ -29,6 +29,7 @@ def system_shell(access: Access, *, section: str) -> Shell:
         person_name=access.user.printed_name,
         role=access.role.value,
         sign_out_url=reverse("sign-out"),
+        account_url=reverse("account"),
         systems=_systems(menu, current=access.system.pk),
         nav=(
             _group(
@@ -101,6 +102,7 @@ def person_shell(request: HttpRequest) -> Shell:
         sign_in_url=reverse("sign-in"),
         person_name=user.printed_name,
         sign_out_url=reverse("sign-out"),
+        account_url=reverse("account"),
         systems=_systems(menu_of_systems(user.pk, current=None, n=MOST_SYSTEMS), current=None),
         is_demo=settings.EVALSITE_DEMO,
     )
