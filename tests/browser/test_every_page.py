@@ -48,6 +48,7 @@ from traces.models import (
     ContractPreview,
     ContractVersion,
     Release,
+    Role,
     RulesPreview,
     Run,
     System,
@@ -56,6 +57,7 @@ from traces.models import (
     Upload,
     User,
 )
+from traces.services.invitations import make_invitation
 from traces.services.rules import propose_rules, start_preview
 
 if TYPE_CHECKING:
@@ -94,12 +96,16 @@ NO_PAGE = {
     *("probe-bundle", "probe-new", "rubric-new", "rubric-request-close", "rubric-version"),
     "vouch-for",
     *("alert-seen", "attestation", "gate-json", "gate-reevaluate", "gate-refresh"),
-    *("run-confirm", "run-take-in", "sign-off-void"),
+    *("run-confirm", "run-take-in", "sign-off-void", "tier-retire", "tier-assign"),
+    *("audit-csv", "audit-json", "member-invite", "member-role", "member-remove"),
+    *("invitation-revoke", "api-key-new", "api-key-revoke", "account-password", "device-end"),
+    *("devices-end-others", "api-gate", "api-gate-by-name", "api-attestation", "api-tiers"),
 }
 REVIEWERS = {"calibration-set-new", "label-page", "mark-form", "verdict-form"}
 """Pages that only a reviewer sees; all others are looked at as engineer."""
-OWNERS = {"run-leave-out", "sign"}
+OWNERS = {"run-leave-out", "sign", "tier-new", "threshold-edit"}
 """Pages that only an owner sees."""
+FOR_OWNERS = " for an owner"
 FOR_REVIEWERS = " for a reviewer"
 """Ends the name of a page that reviewers see otherwise."""
 
@@ -151,6 +157,27 @@ def of_gate(name: str, release: str) -> Address:
         return reverse(name, kwargs=keys)
 
     return address
+
+
+def of_version() -> str:
+    """The first version of the thresholds of payments."""
+    tier = RiskTier.objects.get(system__slug=DESK, name="payments")
+    keys = {"slug": DESK, "tier": tier.uuid, "number": 1}
+    return reverse("threshold-version", kwargs=keys)
+
+
+def of_invitation() -> str:
+    """The address that a new invitation is taken by."""
+    made = make_invitation(
+        System.objects.get(slug=DESK),
+        role=Role.VIEWER,
+        note="somebody new",
+        days=7,
+        by=User.objects.get(username="owner"),
+        now=timezone.now(),
+    )
+    keys = {"invitation": made.invitation.uuid, "secret": made.secret}
+    return reverse("invitation-take", kwargs=keys)
 
 
 def _signature(release: Release) -> SignOff:
@@ -496,6 +523,23 @@ PAGES: dict[str, Address] = {
     "alert-list": of_system("alert-list", DESK),
     "alert-list empty": of_system("alert-list", EMPTY),
     "signing-keys": lambda: reverse("signing-keys"),
+    "thresholds": of_system("thresholds", DESK),
+    "thresholds empty": of_system("thresholds", EMPTY),
+    "thresholds for an owner": of_system("thresholds", EMPTY),
+    "tier-new": of_system("tier-new", DESK),
+    "tier": of_first("tier", "tier", RiskTier, **_DESK),
+    "threshold-edit": of_first("threshold-edit", "tier", RiskTier, **_DESK),
+    "threshold-version": of_version,
+    "tier-tasks": of_system("tier-tasks", DESK),
+    "tier-tasks hostile": of_system("tier-tasks", HOSTILE),
+    "sample-plan": of_system("sample-plan", DESK),
+    "audit-log": of_system("audit-log", DESK),
+    "audit-log hostile": of_system("audit-log", HOSTILE),
+    "audit-event": of_system("audit-event", DESK, seq="1"),
+    "members": of_system("members", DESK),
+    "members for an owner": of_system("members", DESK),
+    "api-keys": of_system("api-keys", DESK),
+    "account": lambda: reverse("account"),
     "rules": of_system("rules"),
     "rules hostile": of_system("rules", HOSTILE),
     "rules empty": of_system("rules", EMPTY),
@@ -510,7 +554,7 @@ PAGES: dict[str, Address] = {
     "upload-detail": of_first("upload-detail", "upload", Upload, system__slug=HOSTILE),
     "upload-detail failed": of_first("upload-detail", "upload", Upload, system__slug=BROKEN),
 }
-NOBODY = {"sign-in": lambda: reverse("sign-in")}
+NOBODY = {"sign-in": lambda: reverse("sign-in"), "invitation-take": of_invitation}
 
 
 def names_of(patterns: Any = None) -> Iterator[str]:
@@ -534,7 +578,8 @@ def test_a_page_holds_to_the_standard(name: str, site: Site, open_page: Opener) 
     is_public = name in NOBODY
     is_reviewers = name.split(maxsplit=1)[0] in REVIEWERS or name.endswith(FOR_REVIEWERS)
     who = "reviewer" if is_reviewers else "engineer"
-    who = "owner" if name.split(maxsplit=1)[0] in OWNERS else who
+    is_owners = name.split(maxsplit=1)[0] in OWNERS or name.endswith(FOR_OWNERS)
+    who = "owner" if is_owners else who
     page = open_page((NOBODY if is_public else PAGES)[name](), who=None if is_public else who)
     assert page.locator("h1").count() == 1
     assert page.title().endswith("evalsite")

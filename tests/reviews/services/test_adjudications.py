@@ -44,7 +44,7 @@ from reviews.services.adjudications import (
 )
 from reviews.services.person_verdicts import give_verdict
 from tests.support.adjudications import CONTRACT, disputed_trial, seen_of
-from tests.support.cast import Cast
+from tests.support.cast import Cast, person
 from tests.support.evidence import ingest, record, verdict
 from tests.support.in_effect import contract_in_effect
 from tests.support.labels import stored_set
@@ -289,6 +289,7 @@ def test_only_eligible_reviewers_decide(cast: Cast) -> None:
     trial = disputed_trial(cast)
     add_evidence(trial, cast.second_reviewer)
     declared = cast.owner
+    set_member(cast.system, person("another owner"), Role.OWNER)
     Run.objects.create(
         release=trial.release, name="own", declared_by=declared, declared_at=NOW, begun_at=NOW
     )
