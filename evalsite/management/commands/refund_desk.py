@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
-from evalsite.refund_desk import releases
+from evalsite.refund_desk import gated_releases, releases
 
 
 class Command(BaseCommand):
@@ -19,13 +19,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which release, and where to."""
-        names = [release.name for release in releases()]
+        names = [release.name for release in (*releases(), *gated_releases())]
         parser.add_argument("release", choices=names, help="the release whose trials are printed")
         parser.add_argument("--out", type=Path, metavar="FILE", help="else to standard output")
 
     def handle(self, *args: Any, release: str, out: Path | None, **options: Any) -> None:
         """Write the lines."""
-        lines = next(one.lines for one in releases() if one.name == release)
+        lines = next(one.lines for one in (*releases(), *gated_releases()) if one.name == release)
         data = b"".join(lines)
         try:
             if out is None:
