@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.access import ALLOWED, Act
 from tests.support.access_world import (
@@ -23,8 +24,9 @@ from tests.support.access_world import (
     world_of,
 )
 from tests.support.cast import Cast, cast_anew, person
-from traces.models import Member, Role, User
-from traces.services.people import set_member
+from tests.support.keys import header, new_key
+from traces.models import Member, Role, Scope, User
+from traces.services.people import revoke_api_key, set_member
 
 pytestmark = pytest.mark.django_db
 
@@ -244,6 +246,86 @@ def test_every_member_reads(client: Client, cast: Cast, world: World) -> None:
         if rule_of(ROUTES[name]) in rules and name not in OWN_IS_ABSENT
     }
     assert {n: s for n, s in found.items() if s not in (200, 405)} == {"system-start": 302}
+
+
+# The API: keys of a system, and members who are signed in.
+
+IN_API = sorted(name for name, p in ROUTES.items() if rule_of(p).startswith("api-key:"))
+API_NAMES = {
+    "upload_id": "upload",
+    "run_id": "run",
+    "trial_id": "trial",
+    "preview_id": "preview",
+}
+
+
+def api_path(name: str, values: dict[str, object], *, system: str) -> str:
+    """The address of a route with the things of some values, asked for in a system."""
+    wanted = ROUTES[name].pattern.converters
+    keys = {key: values[API_NAMES.get(key, key)] for key in wanted}
+    query = "" if "slug" in wanted else f"?system={system}"
+    return reverse(name, kwargs=keys) + query
+
+
+def api_answer(client: Client, method: str, path: str, **headers: str) -> tuple[int, bytes]:
+    with transaction.atomic():
+        more = {"content_type": "application/json"} if method == "post" else {}
+        answer = getattr(client, method)(path, **more, **headers)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        transaction.set_rollback(True)
+    return answer.status_code, body
+
+
+@pytest.mark.parametrize("name", IN_API)
+def test_the_api_is_closed_to_whoever_has_no_key_for_it(
+    name: str, client: Client, cast: Cast, world: World, elsewhere: World
+) -> None:
+    slug = cast.system.slug
+    path = api_path(name, world.values, system=slug)
+    scope = Scope(rule_of(ROUTES[name]).removeprefix("api-key:"))
+    other_scope = Scope.READ if scope is Scope.INGEST else Scope.INGEST
+    with transaction.atomic():
+        key, right = new_key(cast.system, cast.engineer)
+        narrow = header(cast.system, cast.engineer, other_scope)
+        stranger = person("another engineer")
+        set_member(cast.other_system, stranger, Role.ENGINEER)
+        theirs = header(cast.other_system, stranger)
+        wrong = {"HTTP_AUTHORIZATION": right["HTTP_AUTHORIZATION"] + "x"}
+        client.logout()
+        takes = [m for m in ("get", "post") if api_answer(client, m, path, **right)[0] != 405]
+        assert takes
+        for method in takes:
+            nobody = api_answer(client, method, path)[0]
+            assert nobody in (401, 403), method
+            assert api_answer(client, method, path, **wrong)[0] == 401
+            assert api_answer(client, method, path, **narrow)[0] == 403
+            foreign = api_answer(client, method, path, **theirs)
+            nothing = {**world.values, **ABSENT, "slug": "no-such-system"}
+            absent = api_answer(
+                client, method, api_path(name, nothing, system="no-such-system"), **theirs
+            )
+            assert foreign == absent
+            assert foreign[0] in (400, 404)  # a body that names nothing comes first
+        revoke_api_key(key, now=timezone.now())
+        assert {api_answer(client, method, path, **right)[0] for method in takes} == {401}
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("who", ["outsider", "operator"])
+def test_the_api_tells_an_outsider_nothing(
+    who: str, client: Client, cast: Cast, world: World
+) -> None:
+    with transaction.atomic():
+        client.force_login(people(cast)[who])
+        found = {}
+        for name in IN_API:
+            path = api_path(name, world.values, system=cast.system.slug)
+            for method in ("get", "post"):
+                status, _ = api_answer(client, method, path)
+                if status not in (401, 403, 404, 405):
+                    found[name, method] = status
+        transaction.set_rollback(True)
+    assert found == {}
 
 
 def test_a_change_of_role_holds_at_once(client: Client, cast: Cast, world: World) -> None:
