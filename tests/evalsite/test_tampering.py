@@ -50,7 +50,7 @@ from traces.models import Run, SplitChange, Task, Trial
 
 pytestmark = pytest.mark.django_db
 
-N_EDITS = int(os.environ.get("TAMPER_EDITS", "60"))
+N_EDITS = int(os.environ.get("TAMPER_EDITS", "20"))
 
 
 def a_signed_world(cast: Cast) -> SignedWorld:

@@ -86,10 +86,11 @@ def _alert(n: int, at: Addresses) -> Alert | None:
     """That trials did something prohibited, until an owner has noted it."""
     if not n:
         return None
-    what = "A prohibited action blocks a release."
-    if n > 1:
-        what = f"{n:,} prohibited actions block releases."
-    return Alert(f"{what} No owner has noted it yet.", at.alerts, "Look at it")
+    if n == 1:
+        said = "A prohibited action blocks a release. No owner has noted it yet."
+        return Alert(said, at.alerts, "Look at it")
+    said = f"{n:,} prohibited actions block releases. No owner has noted them yet."
+    return Alert(said, at.alerts, "Look at them")
 
 
 def person_shell(request: HttpRequest) -> Shell:
