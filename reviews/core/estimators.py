@@ -332,10 +332,10 @@ def known_sum(values: Iterable[Decimal | None]) -> KnownSum:
 def percent(value: Fraction | None, thresholds: Iterable[Fraction] = ()) -> str:
     """A rate for people, to a tenth of a percent: "94.4 %"; "-" for no data.
 
-    What is printed never claims more than the fraction holds: it is rounded half up, but never up
-    to a whole percent, and it stands on the same side of each of `thresholds` as the fraction does,
-    with further digits where a tenth cannot show that. A rate above 0 never reads 0. The comparison
-    itself is always made on the fraction.
+    What is printed never claims more than the fraction holds: it is rounded half up or down, but
+    never up to a whole percent, and it stands on the same side of each of `thresholds` as the
+    fraction does, with further digits where a tenth cannot show that. A rate above 0 never reads 0.
+    The comparison itself is always made on the fraction.
     """
     if value is None:
         return "-"
@@ -349,13 +349,12 @@ def percent(value: Fraction | None, thresholds: Iterable[Fraction] = ()) -> str:
 
 
 def _shown(value: Fraction, places: int, thresholds: Sequence[Fraction]) -> int | None:
-    """The rate in units of the last place, nearest first; None when no neighbour will do."""
+    """The rate in units of the last place, rounded half up or else down; None where neither does."""
     one = 10**places
     exact = value * 100 * one
     below: int = floor(exact)
     above: int = ceil(exact)
-    nearest = (above, below) if 2 * exact >= below + above else (below, above)
-    for shown in nearest:
+    for shown in (above, below) if 2 * exact >= below + above else (below,):
         is_whole_too_early = shown > exact and shown % one == 0
         rate = Fraction(shown, 100 * one)
         if not is_whole_too_early and all(

@@ -32,7 +32,9 @@ def unresolved(threshold: Threshold, evidence: OrderedEvidence) -> Check:
         threshold,
         evidence,
         "unresolved",
-        lambda n, total: f"{number_or_none(n)} of {counted(total, 'trial')} {_is(n)} unresolved.",
+        lambda n, total: (
+            f"{number_or_none(n)} of {counted(total, 'trial')} {_is(n or total)} unresolved."
+        ),
         lambda n: f"{counted(n, 'unresolved trial')} {'has' if n == 1 else 'have'} to be resolved",
     )
 

@@ -83,8 +83,9 @@ def pass_hat(threshold: Threshold, evidence: OrderedEvidence) -> Check:
             f"{percent(found.low, [limit])} if they fail and {percent(found.high, [limit])} if they "
             f"pass."
         )
-    over = f"over {counted(mean.n_tasks, 'task')}"
-    said = [f"pass^{k} is {percent(mean.value, [limit])} {over} with {k:,} graded trials or more."]
+    over = _over(mean.n_tasks, len(counts))
+    enough = f"{counted(k, 'graded trial')} or more"
+    said = [f"pass^{k} is {percent(mean.value, [limit])} over {over} with {enough}."]
     if mean.value is None:
         said = [f"No task has {counted(k, 'graded trial')}, so there is no pass^{k}."]
     if decided.open:
@@ -107,6 +108,11 @@ def pass_hat(threshold: Threshold, evidence: OrderedEvidence) -> Check:
         details=_details(counts, k),
         trials=decided.first_trials(is_open_first=is_open),
     )
+
+
+def _over(n: int, n_all: int) -> str:
+    """What a mean is over: "3 tasks", and "1 of 3 tasks" where the others have none."""
+    return counted(n, "task") if n == n_all else f"{n:,} of {counted(n_all, 'task')}"
 
 
 def _they_are(n: int) -> str:

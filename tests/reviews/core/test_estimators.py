@@ -278,21 +278,23 @@ def test_percent_never_claims_more_than_there_is(value: Fraction | None, text: s
 def test_percent_keeps_to_its_side_of_a_threshold() -> None:
     ceiling, floor = [Fraction(1, 100)], [Fraction(825, 1000)]
 
-    assert percent(Fraction(104, 10000), ceiling) == "1.1 %"
+    assert percent(Fraction(104, 10000), ceiling) == "1.04 %"
     assert percent(Fraction(1, 100), ceiling) == "1.0 %"
     assert percent(Fraction(8248, 10000), floor) == "82.4 %"
     assert percent(Fraction(8248, 10000)) == "82.5 %"
     assert percent(Fraction(8242, 10000), floor) == "82.4 %"
     assert percent(Fraction(825, 1000), floor) == "82.5 %"
     assert percent(Fraction(1, 3), [Fraction(1, 3)]) == "33.3 %"
+    assert percent(Fraction(1, 3), [Fraction(3333, 10000)]) == "33.333 %"
+    assert percent(Fraction(2, 3), [Fraction(6667, 10000)]) == "66.6 %"
 
 
 def test_percent_shows_more_digits_between_two_close_thresholds() -> None:
     close = [Fraction(1, 500), Fraction(1, 1000)]
 
     assert percent(Fraction(91, 63334), close) == "0.14 %"
-    assert percent(Fraction(20001, 10**7), close) == "0.3 %"
-    assert percent(Fraction(20001, 10**7), [*close, Fraction(3, 1000)]) == "0.21 %"
+    assert percent(Fraction(20001, 10**7), close) == "0.20001 %"
+    assert percent(Fraction(20001, 10**7), [*close, Fraction(3, 1000)]) == "0.20001 %"
 
 
 @given(

@@ -337,7 +337,7 @@ def test_pass_hat_names_tasks_with_too_few_trials() -> None:
         None,
         5,
     )
-    assert found.sentence == "pass^4 is 100.0 % over 1 task with 4 graded trials or more."
+    assert found.sentence == "pass^4 is 100.0 % over 1 of 3 tasks with 4 graded trials or more."
     assert found.settles == "pass^4 needs 4 trials a task: loan-k1z has 1 and loan-k2 has 2."
     assert [detail.text for detail in found.details] == [
         "0 of 1 graded, 1 run: needs 4",
