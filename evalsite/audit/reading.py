@@ -29,7 +29,7 @@ _BLIND_ACTS = frozenset(
 class AuditFilter:
     """Which events of a system are asked for; "" and None ask for all."""
 
-    system_pk: int
+    system_pk: int | None  # None: the site itself
     act: str = ""  # "flag.raised", or a kind of acts such as "flag."
     actor: str = ""  # the person's UUID, or `OPERATOR`
     actor_pk: int | None = None
