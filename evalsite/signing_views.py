@@ -204,7 +204,7 @@ def choices_of(
         why_not = why_not_sign(signed, user, now=now)
         if not why_not and (open_one := open_decision(standing)):
             second = _second_refusal(open_one, user, known.digest) or why_not_second(
-                signed, user, begun_at=subject.begun_at
+                signed, user, begun_at=subject.first_begun_at
             )
     return why_not, tuple(
         Choice(meaning, why_not or _meaning_refusal(meaning, known.gate, standing, second))

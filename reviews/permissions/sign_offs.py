@@ -6,13 +6,15 @@ runs left out and re-evaluations are the owners' own task and keep nobody from s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
 
+from traces.core.contracts.reading import read_contract
 from traces.models import Role, User
 
 NOT_AN_OWNER = "Only an owner of this system signs its releases."
@@ -34,8 +36,11 @@ WROTE_RUBRIC = (
 )
 ADJUDICATED = "You decided a dispute of this release; an owner who decided none signs it."
 LABELLED = (
-    "You labelled trials that a judge of this release is calibrated by; an owner who labelled "
-    "none signs it."
+    "You labelled trials that a judge of this release is calibrated by, or brought such labels in; "
+    "an owner who did neither signs it."
+)
+ASKED_JUDGE = (
+    "You had a judge asked about trials of this release; an owner who had none asked signs it."
 )
 GAVE_VERDICTS = "You gave a verdict on a trial of this release; an owner who gave none signs it."
 VOUCHED = (
@@ -45,6 +50,10 @@ VOUCHED = (
 MARKED = (
     "You marked a check of a task of this release, or withdrew such a mark; an owner who did "
     "neither signs it."
+)
+MOVED = (
+    "You made a task of this release, or put one into another split; an owner who did neither "
+    "signs it."
 )
 ADDED = "You added evidence to a trial of this release; an owner who added none signs it."
 
@@ -72,9 +81,11 @@ _RULES = (
     ("wrote_rubric", WROTE_RUBRIC),
     ("adjudicated", ADJUDICATED),
     ("labelled", LABELLED),
+    ("asked_judge", ASKED_JUDGE),
     ("gave_verdicts", GAVE_VERDICTS),
     ("vouched", VOUCHED),
     ("marked", MARKED),
+    ("moved", MOVED),
     ("added", ADDED),
 )
 
@@ -93,9 +104,17 @@ _OF_SETS = """
     reviews_calibrationset s JOIN judged j ON j.criterion_id = s.criterion_id
         AND j.criterion_digest IS NOT DISTINCT FROM s.criterion_digest
 """
-_CONFLICTS = rf"""
+_CONFLICTS = f"""
 WITH of_release AS ({_TRIALS}),
      judged AS MATERIALIZED ({_JUDGED}),
+     tasks AS (
+        SELECT task_id FROM of_release
+        UNION SELECT d.task_id FROM traces_run r JOIN traces_runtask d ON d.run_id = r.id
+        WHERE r.release_id = %(release)s),
+     rubrics AS (
+        SELECT DISTINCT b.name FROM reviews_rubricversion w JOIN reviews_rubric b
+          ON b.id = w.rubric_id
+        WHERE b.system_id = %(system)s AND w.by_id = %(user)s AND w.created_at <= %(now)s),
      keys AS (SELECT id FROM traces_apikey WHERE user_id = %(user)s),
      uploads AS (
         SELECT id, release_id FROM traces_upload WHERE system_id = %(system)s
@@ -113,17 +132,17 @@ SELECT
   EXISTS (SELECT FROM traces_contractversion v
           JOIN traces_contractdecision d ON d.proposal_id = v.proposal_id
           WHERE v.id = ANY(%(contracts)s) AND d.by_id = %(user)s),
-  EXISTS (SELECT FROM reviews_rubricversion w JOIN reviews_rubric b ON b.id = w.rubric_id
-          JOIN traces_contractversion v ON v.id = ANY(%(contracts)s)
-          WHERE b.system_id = %(system)s AND w.by_id = %(user)s
-          AND v.text ~ ('rubric["'']?\s*:\s*["'']?'
-                        || regexp_replace(b.name, '([^[:alnum:]_ ])', '\\\1', 'g'))
-          AND w.created_at <= %(now)s),
+  false,
   EXISTS (SELECT FROM of_release t JOIN reviews_adjudication a ON a.trial_id = t.id
           WHERE a.by_id = %(user)s),
   EXISTS (SELECT FROM {_OF_SETS} JOIN reviews_calibrationitem i ON i.set_id = s.id
           JOIN reviews_label l ON l.item_id = i.id
-          WHERE s.system_id = %(system)s AND l.by_id = %(user)s),
+          WHERE s.system_id = %(system)s AND l.by_id = %(user)s)
+    OR EXISTS (SELECT FROM {_OF_SETS}
+               WHERE s.system_id = %(system)s AND s.is_imported AND s.by_id = %(user)s),
+  EXISTS (SELECT FROM of_release t JOIN reviews_judgerunitem i ON i.trial_id = t.id
+          JOIN reviews_judgerun j ON j.id = i.run_id
+          WHERE i.verdict_id IS NOT NULL AND j.by_id = %(user)s),
   EXISTS (SELECT FROM of_release t JOIN reviews_verdict v ON v.trial_id = t.id
           WHERE v.by_id = %(user)s),
   EXISTS (SELECT FROM reviews_vouch w JOIN reviews_verdict v ON v.id = w.verdict_id
@@ -133,9 +152,18 @@ SELECT
   EXISTS (SELECT FROM reviews_checkmark k
           LEFT JOIN reviews_checkmarkwithdrawal w ON w.mark_id = k.id
           WHERE (k.by_id = %(user)s OR w.by_id = %(user)s)
-          AND k.task_id IN (SELECT task_id FROM of_release)),
+          AND k.task_id IN (SELECT task_id FROM tasks)),
+  EXISTS (SELECT FROM traces_taskorigin o JOIN tasks USING (task_id) WHERE o.by_id = %(user)s)
+    OR EXISTS (SELECT FROM traces_splitchange c
+               WHERE c.system_id = %(system)s AND c.by_id = %(user)s
+               AND (c.task_id IN (SELECT task_id FROM tasks)
+                    OR c.family IN (SELECT t.family FROM tasks JOIN traces_task t
+                                    ON t.id = tasks.task_id WHERE t.family <> ''))),
   EXISTS (SELECT FROM of_release t JOIN traces_evidenceaddition a ON a.trial_id = t.id
-          WHERE a.by_id = %(user)s OR a.api_key_id IN (SELECT id FROM keys))
+          WHERE a.by_id = %(user)s OR a.api_key_id IN (SELECT id FROM keys)),
+  ARRAY(SELECT name FROM rubrics),
+  ARRAY(SELECT text FROM traces_contractversion
+        WHERE id = ANY(%(contracts)s) AND EXISTS (SELECT FROM rubrics))
 """  # noqa: S608 - put together from texts of this module
 
 # A role that was never changed is held since the person became a member.
@@ -161,18 +189,15 @@ class SignedRelease:
 def why_not_sign(release: SignedRelease, user: User, *, now: datetime) -> str:
     """Why a person may not sign a release; "" when they may. One query."""
     found = _conflicts(release, user, now)
-    if not found[0]:
+    if not found["is_owner"]:
         return NOT_AN_OWNER
-    sentences = (sentence for _, sentence in _RULES[1:])
-    return next(
-        (sentence for sentence, holds in zip(sentences, found[1:], strict=True) if holds), ""
-    )
+    return next((sentence for rule, sentence in _RULES[1:] if found[rule]), "")
 
 
 def why_not_second(release: SignedRelease, user: User, *, begun_at: datetime | None) -> str:
     """Why a person's signature cannot be the second of two; "" when it can. One query.
 
-    `begun_at`: when the first counting run of the release began.
+    `begun_at`: when the first run of the release began, left out or not.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OWNER_SINCE, {"system": release.system_pk, "user": user.pk})
@@ -182,7 +207,7 @@ def why_not_second(release: SignedRelease, user: User, *, begun_at: datetime | N
     return "" if begun_at is not None and row[0] < begun_at else OWNER_TOO_LATE
 
 
-def _conflicts(release: SignedRelease, user: User, now: datetime) -> Sequence[bool]:
+def _conflicts(release: SignedRelease, user: User, now: datetime) -> Mapping[str, bool]:
     values: dict[str, Any] = {
         "release": release.pk,
         "system": release.system_pk,
@@ -192,5 +217,14 @@ def _conflicts(release: SignedRelease, user: User, now: datetime) -> Sequence[bo
     }
     with connection.cursor() as cursor:
         cursor.execute(_CONFLICTS, values)
-        found: Sequence[bool] = cursor.fetchone()
+        *holds, rubrics, contracts = cursor.fetchone()
+    found = dict(zip((rule for rule, _ in _RULES), holds, strict=True))
+    found["wrote_rubric"] = any(not rubrics_of(text).isdisjoint(rubrics) for text in contracts)
     return found
+
+
+@lru_cache(maxsize=1024)
+def rubrics_of(text: str) -> frozenset[str]:
+    """The rubrics that a contract's text asks for, however it is spelled."""
+    contract = read_contract(text).contract
+    return frozenset(rubric.id for rubric in contract.semantic) if contract else frozenset()

@@ -114,6 +114,11 @@ class GateSubject:
         """When its first counting run began; None without one."""
         return min((run.begun_at for run in self.counting), default=None)
 
+    @property
+    def first_begun_at(self) -> datetime | None:
+        """When its first run began, left out or not; None without one."""
+        return min((run.begun_at for run in self.runs if run.is_of_tests), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class GateBasis:

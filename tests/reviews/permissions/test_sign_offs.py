@@ -19,9 +19,12 @@ from reviews.models import (
     CheckMarkWithdrawal,
     Criterion,
     GraderVersion,
+    JudgeRun,
+    JudgeRunItem,
     Label,
     Rubric,
     RubricVersion,
+    RunExclusion,
     SetVouch,
     Verdict,
     Vouch,
@@ -30,10 +33,12 @@ from reviews.permissions.sign_offs import (
     ADDED,
     ADJUDICATED,
     APPROVED_CONTRACT,
+    ASKED_JUDGE,
     DECLARED,
     GAVE_VERDICTS,
     LABELLED,
     MARKED,
+    MOVED,
     NOT_AN_OWNER,
     OWNER_TOO_LATE,
     UPLOADED,
@@ -41,6 +46,7 @@ from reviews.permissions.sign_offs import (
     WROTE_CONTRACT,
     WROTE_RUBRIC,
     SignedRelease,
+    rubrics_of,
     why_not_second,
     why_not_sign,
 )
@@ -58,7 +64,9 @@ from traces.models import (
     MemberChange,
     Role,
     Run,
+    SplitChange,
     Task,
+    TaskOrigin,
     Trial,
     Upload,
     User,
@@ -194,9 +202,18 @@ def test_who_decided_on_a_contract_that_this_gate_does_not_apply_may_sign(
     assert refusal(world, world.cast.owner) == ""
 
 
-@pytest.mark.parametrize(("name", "sentence"), [("tone", WROTE_RUBRIC), ("other (1)", "")])
-def test_who_wrote_a_rubric(name: str, sentence: str, world: SignedWorld) -> None:
-    text = world.contract.text + "semantic:\n  - {rubric: tone, mandatory: false}\n"
+@pytest.mark.parametrize(
+    ("name", "spelled", "sentence"),
+    [
+        ("tone", "tone", WROTE_RUBRIC),
+        ("tone", '"to\\u006Ee"', WROTE_RUBRIC),
+        ("tone", "tone-of-voice", ""),
+        ("other (1)", "tone", ""),
+    ],
+)
+def test_who_wrote_a_rubric(name: str, spelled: str, sentence: str, world: SignedWorld) -> None:
+    text = f"{world.contract.text}semantic:\n  - {{rubric: {spelled}, mandatory: false}}\n"
+    assert rubrics_of(text)
     append(ContractVersion, world.contract.pk, text=text)
     RubricVersion.objects.create(
         rubric=Rubric.objects.create(system=world.cast.system, name=name),
@@ -271,12 +288,52 @@ def added(world: SignedWorld, trial: Trial, now: datetime) -> None:
     )
 
 
+def moved(world: SignedWorld, trial: Trial, now: datetime) -> None:
+    SplitChange.objects.create(
+        system=world.cast.system, task=trial.task, reason="x", by=world.cast.owner, changed_at=now
+    )
+
+
+def moved_family(world: SignedWorld, trial: Trial, now: datetime) -> None:
+    Task.objects.filter(pk=trial.task_id).update(family="refunds")
+    SplitChange.objects.create(
+        system=world.cast.system, family="refunds", reason="x", by=world.cast.owner, changed_at=now
+    )
+
+
+def made_task(world: SignedWorld, trial: Trial, now: datetime) -> None:
+    TaskOrigin.objects.create(
+        task=trial.task, trial=trial, reason="x", by=world.cast.owner, made_at=now
+    )
+
+
+def asked_judge(world: SignedWorld, trial: Trial, now: datetime) -> None:
+    verdict = Verdict.objects.filter(trial=trial).order_by("pk")[0]
+    run = JudgeRun.objects.create(
+        system=world.cast.system,
+        number=1,
+        criterion=Criterion.objects.order_by("pk")[0],
+        grader_version=verdict.grader_version,
+        model="x",
+        endpoint="x",
+        reason="x",
+        by=world.cast.owner,
+        asked_at=now,
+        touched_at=now,
+    )
+    JudgeRunItem.objects.create(run=run, position=1, trial=trial, verdict=verdict)
+
+
 ACTS: list[tuple[Callable[[SignedWorld, Trial, datetime], object], str]] = [
     (adjudicated, ADJUDICATED),
     (gave_verdict, GAVE_VERDICTS),
     (vouched, VOUCHED),
     (marked, MARKED),
     (withdrew, MARKED),
+    (moved, MOVED),
+    (moved_family, MOVED),
+    (made_task, MOVED),
+    (asked_judge, ASKED_JUDGE),
     (added, ADDED),
 ]
 
@@ -348,9 +405,33 @@ def test_who_vouched_for_labels_of_a_judge_that_counts(world: SignedWorld) -> No
     assert refusal(world, world.cast.owner) == VOUCHED
 
 
+@pytest.mark.parametrize(("status", "sentence"), [("calibrated", LABELLED), ("exploratory", "")])
+def test_who_brought_labels_in_for_a_judge_that_counts(
+    status: str, sentence: str, world: SignedWorld
+) -> None:
+    CalibrationSet.objects.filter(pk=a_calibration(world, status).pk).update(by=world.cast.owner)
+    assert refusal(world, world.cast.owner) == sentence
+
+
+def test_who_moved_a_task_of_another_release_may_sign_this_one(world: SignedWorld) -> None:
+    ingest(world.cast.system, trials([1], task="t2"), release="9.0", by=world.cast.engineer)
+    moved(world, Trial.objects.get(task__task_id="t2"), timezone.now())
+    assert refusal(world, world.cast.owner) == ""
+
+
 def second(world: SignedWorld, user: User) -> str:
     found, subject = signed_release(world.release.pk)
-    return why_not_second(found, user, begun_at=subject.begun_at)
+    return why_not_second(found, user, begun_at=subject.first_begun_at)
+
+
+def test_a_run_left_out_makes_nobody_second_who_came_after_it_began(world: SignedWorld) -> None:
+    Member.objects.filter(user=world.second).update(since=timezone.now())
+    first = Run.objects.get(release=world.release)
+    ingest(world.cast.system, trials([9]), release=world.release.name, run="again")
+    RunExclusion.objects.create(
+        run=first, reason="x", by=world.cast.owner, left_out_at=timezone.now()
+    )
+    assert second(world, world.second) == OWNER_TOO_LATE
 
 
 def test_the_second_owner_was_one_before_the_first_run_began(world: SignedWorld) -> None:
