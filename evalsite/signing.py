@@ -67,6 +67,7 @@ from reviews.services.sign_offs import (
     store_sign_off,
     store_void,
 )
+from traces.core.text_marks import says_nothing
 from traces.models import Release, Role, System, User
 from traces.services.trials import ingest_locks
 
@@ -131,7 +132,7 @@ def sign_release(
     terms = _trimmed(terms)
     if sentence := terms_refusal(terms, today=day(now)):
         raise SigningError(sentence, status=422)
-    if not _DIGEST.fullmatch(seen_digest):
+    if not is_digest(seen_digest):
         raise SigningError(NOTHING_SEEN, status=422)
     _refuse_person(release, by, now=now)
     _refuse_password(release, by, password, act="sign_off.refused", now=now, request_ip=request_ip)
@@ -224,7 +225,7 @@ def void_sign_off(
 ) -> SignOffVoid:
     """Declare a signature void, or raise `SigningError`. The signature stays visible."""
     reason = reason.strip()
-    if not reason:
+    if says_nothing(reason):
         raise SigningError(VOID_NEEDS_REASON, status=422)
     if len(reason) > _MOST_REASON or "\0" in reason:
         raise SigningError(VOID_REASON_LONG, status=422)
@@ -253,6 +254,11 @@ def void_sign_off(
         )
     log.info("signature void", extra={"sign_off": sign_off.pk, "user": by.pk})
     return row
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is a SHA-256 as pages show it."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 def attestation_of(sign_off: SignOff) -> bytes:
@@ -378,7 +384,7 @@ def _refuse_signatures(
     if newest.signatures[0].terms.shared != terms.shared:
         raise SigningError(OTHER_TERMS, status=409)
     signed, subject = signed_release(release.pk)
-    if sentence := why_not_second(signed, by, begun_at=subject.begun_at):
+    if sentence := why_not_second(signed, by, begun_at=subject.first_begun_at):
         raise SigningError(sentence, status=403)
 
 
@@ -403,6 +409,7 @@ __all__ = [
     "SigningView",
     "VoidLine",
     "attestation_of",
+    "is_digest",
     "sign_release",
     "signing_page",
     "signing_view",

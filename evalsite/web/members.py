@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,7 +19,7 @@ from evalsite.access import Act, SystemRequest, in_system
 from evalsite.common.formatting import time_text
 from evalsite.common.shell import Crumb
 from evalsite.web.shown_once import keep_secret, take_secret
-from traces.core.text_marks import marked_text
+from traces.core.text_marks import marked_text, says_nothing
 from traces.models import Invitation, Member, MemberChange, Role, User
 from traces.permissions.people import owners_of, removal_refusal, role_refusal
 from traces.selectors.members import (
@@ -58,17 +59,24 @@ _ROLES = tuple((role.value, role.value) for role in Role)
 _REASON = forms.Textarea(attrs={"rows": 2})
 
 
-class RoleForm(forms.Form):
-    """A member's other role, and why."""
-
-    role = forms.ChoiceField(choices=_ROLES, help_text=_ROLE_HELP)
-    reason = forms.CharField(max_length=LONGEST_REASON, widget=_REASON)
-
-
 class RemovalForm(forms.Form):
     """Why somebody is no longer a member."""
 
     reason = forms.CharField(max_length=LONGEST_REASON, widget=_REASON)
+
+    def clean_reason(self) -> str:
+        """A reason that can be read."""
+        reason: str = self.cleaned_data["reason"]
+        if says_nothing(reason):
+            raise ValidationError("Say why: the reason is what the next person reads.")
+        return reason
+
+
+class RoleForm(RemovalForm):
+    """A member's other role, and why."""
+
+    role = forms.ChoiceField(choices=_ROLES, help_text=_ROLE_HELP)
+    field_order = ("role", "reason")
 
 
 class InvitationForm(forms.Form):

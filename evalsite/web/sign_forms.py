@@ -48,6 +48,7 @@ class SignForm(forms.Form):
     )
     expires_on = forms.DateField(
         label="Expires on",
+        input_formats=["%Y-%m-%d"],
         help_text="The last day on which the signature holds. It stays visible after that.",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         error_messages={

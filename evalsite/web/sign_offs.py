@@ -15,13 +15,16 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsite.access import Act, SystemRequest, in_system
 from evalsite.client_address import client_address
 from evalsite.signing import (
+    CHANGED,
     SigningError,
     SigningView,
     attestation_of,
+    is_digest,
     sign_release,
     signing_page,
     void_sign_off,
 )
+from evalsite.signing_views import differences_between
 from evalsite.web.gate_found import (
     SIGNATURES,
     GateFound,
@@ -67,6 +70,7 @@ def sign_page(request: SystemRequest, release: UUID) -> HttpResponse:
         page = sign_page_of(request, found, signing, meaning, form)
         return render(request, "reviews/sign_form.html", {"page": page})
     form = SignForm(meaning, request.POST, joins=joins, digest=signing.digest)
+    seen = request.POST.get("seen_digest", "")
     refused, status = None, 422
     if form.is_valid():
         try:
@@ -80,7 +84,6 @@ def sign_page(request: SystemRequest, release: UUID) -> HttpResponse:
                 request_ip=client_address(request),
             )
         except SigningError as error:
-            seen = form.cleaned_data["seen_digest"]
             refused = Refused(error.sentence, error.differences, seen)
             status = error.status
         else:
@@ -88,6 +91,11 @@ def sign_page(request: SystemRequest, release: UUID) -> HttpResponse:
             return redirect(Addresses.of(request.access.system.slug).gate(release))
     if refused is not None:
         signing = signing_page(found.release, request.access.user, now=timezone.now())
+    if seen != signing.digest and is_digest(seen):
+        # The form goes out with the digest of now: what became another since is said beside it.
+        since = differences_between(seen, signing.digest)
+        refused = refused or Refused(CHANGED, (), seen)
+        refused = replace(refused, differences=refused.differences or since)
     page = sign_page_of(request, found, signing, meaning, form, refused=refused)
     return render(request, "reviews/sign_form.html", {"page": page}, status=status)
 

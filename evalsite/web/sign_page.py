@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evalsite.access import SystemRequest
-from evalsite.signing import Choice, SigningPage, SigningView
+from evalsite.signing import Choice, SigningPage, SigningView, is_digest
 from evalsite.web.gate_found import GateFound, gate_head
 from evalsite.web.gate_rows import GateView, gate_sections
 from evalsite.web.gate_words import GATES, gate_sentence, results_words, rules_words, waived_words
@@ -85,7 +85,7 @@ def sign_page_of(
         refusal=refused.sentence if refused else "",
         differences=refused.differences if refused else (),
         digest_before=refused.seen_digest
-        if refused and refused.seen_digest != signing.digest
+        if refused and is_digest(refused.seen_digest) and refused.seen_digest != signing.digest
         else "",
     )
 

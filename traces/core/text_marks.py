@@ -115,6 +115,11 @@ def count_marks(text: str) -> int:
     return sum(1 for _ in _MARKED.finditer(text)) if has_marks(text) else 0
 
 
+def says_nothing(text: str) -> bool:
+    """Whether a text has no character that anybody sees."""
+    return count_marks(text) >= len("".join(text.split()))
+
+
 def clean_text(text: str) -> str:
     """The text as a database column and a page can hold it: NUL and lone surrogates replaced."""
     if text.isascii() and "\x00" not in text:

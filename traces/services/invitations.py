@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from evalsite.common.audit import AuditedObject, record
-from traces.core.text_marks import clean_text, has_marks
+from traces.core.text_marks import clean_text, has_marks, says_nothing
 from traces.models import Invitation, Member, Role, System, User
 from traces.permissions.people import owner_refusal, owners_of
 from traces.services.people import PeopleError, add_member, hash_secret, lock_system
@@ -68,7 +68,7 @@ def make_invitation(
     if refusal := owner_refusal(by.pk, owners_of(system.pk)):
         raise PeopleError(refusal)
     for_whom = clean_text(note).strip()
-    if not 1 <= len(for_whom) <= LONGEST_NOTE:
+    if says_nothing(for_whom) or len(for_whom) > LONGEST_NOTE:
         raise PeopleError(f"Say for whom it is, in at most {LONGEST_NOTE} characters.")
     if not 1 <= days <= MOST_DAYS:
         raise PeopleError(f"An invitation is good for 1 to {MOST_DAYS} days.")

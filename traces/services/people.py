@@ -15,7 +15,7 @@ from django.utils.text import slugify
 from evalsite.common.audit import AuditedObject, record
 from traces.core.rule_documents import rule_set_document
 from traces.core.rules import RuleSet
-from traces.core.text_marks import clean_text
+from traces.core.text_marks import clean_text, says_nothing
 from traces.models import ApiKey, Member, MemberChange, Role, RulesVersion, Scope, System, User
 from traces.permissions.people import owner_refusal, owners_of, removal_refusal, role_refusal
 
@@ -195,7 +195,7 @@ def create_api_key(
         raise PeopleError(
             f"{by.username} is not an engineer of {system.slug}: only an engineer holds a key."
         )
-    if not 1 <= len(named) <= LONGEST_KEY_NAME:
+    if says_nothing(named) or len(named) > LONGEST_KEY_NAME:
         raise PeopleError(f"A key has a name of at most {LONGEST_KEY_NAME} characters.")
     if not scopes:
         raise PeopleError("A key needs a scope: ingest, read or both.")

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from reviews.core.gate.model import NEVER_WAIVED, Check, CheckKind, Gate, Section
 from reviews.core.gate.states import CheckResult, GateState, Mark, Meaning, SignOffState
+from traces.core.text_marks import says_nothing
 
 MOST_CHARACTERS = 4_000
 """Of each text that a signature carries."""
@@ -333,7 +334,7 @@ def terms_refusal(terms: Terms, *, today: date) -> str:
         if "\0" in text:
             return f"{name} holds a character that cannot be stored."
     for name, text in _needed(terms):
-        if not text.strip():
+        if says_nothing(text):
             return f"{name} is needed."
     if terms.meaning is Meaning.REJECTED:
         return ""

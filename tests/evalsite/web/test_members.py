@@ -88,9 +88,12 @@ def test_an_owner_changes_a_role_with_a_reason(client: Client, cast: Cast) -> No
     )
 
 
-def test_a_change_needs_a_reason_and_a_role_that_exists(client: Client, cast: Cast) -> None:
+@pytest.mark.parametrize("reason", [" ", "\u200b \u2060"])
+def test_a_change_needs_a_reason_and_a_role_that_exists(
+    reason: str, client: Client, cast: Cast
+) -> None:
     client.force_login(cast.owner)
-    answer = act(client, cast, cast.viewer, "role", role="king", reason=" ")
+    answer = act(client, cast, cast.viewer, "role", role="king", reason=reason)
     assert (answer.status_code, set(answer.context["page"].form.form.errors)) == (
         422,
         {"role", "reason"},
@@ -194,6 +197,7 @@ def test_an_invitation_is_shown_once_and_listed(client: Client, cast: Cast) -> N
         {"note": "x", "role": "king", "days": "7"},
         {"note": "x", "role": "viewer", "days": "31"},
         {"note": "x" * 201, "role": "viewer", "days": "0"},
+        {"note": "\u200b", "role": "viewer", "days": "7"},
     ],
 )
 def test_an_invitation_that_cannot_be_is_refused(

@@ -289,6 +289,8 @@ def test_waiver_refusal(found: Gate, tier: str, check: str, sentence: str) -> No
             replace(APPROVED, scope="x" * (MOST_CHARACTERS + 1)),
             "The scope has at most 4,000 characters.",
         ),
+        (replace(APPROVED, scope="\u200b \u2060"), "The scope is needed."),
+        (replace(REJECTED, next_action="\u200b"), "The next action is needed."),
         (replace(REJECTED, reason="\0"), "The reason holds a character that cannot be stored."),
     ],
 )
