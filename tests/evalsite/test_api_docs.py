@@ -54,7 +54,7 @@ def test_the_handbook_names_commands_and_codes_that_there_are(client: Client) ->
         "ingest", "run", "paths", "figures", "export", "member", "apikey", "rebuild",
         "match", "overview", "rules", "contracts", "cases", "suggest", "refund_desk",
         "probes", "judge", "judges", "labels", "disputes", "gate", "thresholds",
-        "verify", "keys",
+        "verify", "keys", "audit", "database_roles",
     }  # fmt: skip
     schema = client.get("/api/schema").json()
     answers = schema["paths"]["/api/v1/uploads"]["post"]["responses"]
