@@ -26,6 +26,7 @@ from reviews.services.gate_acts import (
     reevaluate,
     take_run_in,
 )
+from traces.core.text_marks import marked_text
 from traces.models import Run
 from traces.web import pages
 from traces.web.addresses import Addresses
@@ -86,7 +87,8 @@ def run_leave_out(request: SystemRequest, run: UUID) -> HttpResponse:
                 form.add_error(None, str(error))
             else:
                 messages.success(
-                    request, f"Run {row.name} is left out. A second owner has to confirm it."
+                    request,
+                    f"Run {marked_text(row.name)} is left out. A second owner has to confirm it.",
                 )
                 return redirect(f"{at.gate(row.release.uuid)}#runs")
     found = gate_of(row.release)
@@ -122,7 +124,7 @@ def run_confirm(request: SystemRequest, run: UUID) -> HttpResponse:
         lambda reason: confirm_exclusion(
             row, reason=reason, by=request.access.user, now=timezone.now()
         ),
-        f"You confirmed that run {row.name} is left out.",
+        f"You confirmed that run {marked_text(row.name)} is left out.",
         place="#runs",
     )
 
@@ -136,7 +138,7 @@ def run_take_in(request: SystemRequest, run: UUID) -> HttpResponse:
         request,
         row.release.uuid,
         lambda reason: take_run_in(row, reason=reason, by=request.access.user, now=timezone.now()),
-        f"Run {row.name} counts again.",
+        f"Run {marked_text(row.name)} counts again.",
         place="#runs",
     )
 

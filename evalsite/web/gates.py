@@ -38,6 +38,7 @@ from reviews.core.gate.documents import gate_document
 from reviews.selectors.gate_basis import GateSubject, gate_subject
 from reviews.selectors.gate_changes import ChangedValues, changed_values
 from reviews.services.gate_rows import touch_gates
+from traces.core.text_marks import clean_text
 from traces.web import pages
 from traces.web.addresses import Addresses
 from traces.web.pages.gates import GatePage, GateReportPage, GateWork, SigningPart
@@ -62,12 +63,17 @@ def gate_page(request: SystemRequest, release: UUID) -> HttpResponse:
 
 
 def refused_gate_page(request: SystemRequest, release: UUID, sentence: str) -> HttpResponse:
-    """The gate with the sentence why something was not done."""
+    """The gate with the sentence why something was not done, and what was typed for it."""
     found = gate_found(request, release)
     signing = signing_of(request, found, now=timezone.now())
     page = _page(request, found, signing, gate_subject(found.release.pk))
     refusal = pages.Notice(sentence, level="error")
-    page = replace(page, notices=(refusal, *page.notices))
+    page = replace(
+        page,
+        notices=(refusal, *page.notices),
+        refused_url=request.path,
+        refused_reason=clean_text(request.POST.get("reason", "")),
+    )
     return render(request, "reviews/gate_detail.html", {"page": page}, status=422)
 
 

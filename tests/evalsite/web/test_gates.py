@@ -16,7 +16,7 @@ from tests.support.evidence import ingest, record
 from tests.support.gates import refund_contract, thresholds_in_force
 from tests.support.in_effect import contract_in_effect
 from tests.support.visits import n_queries, root, visit
-from traces.models import Release, Trial
+from traces.models import Release, Run, Trial, User
 
 pytestmark = pytest.mark.django_db
 
@@ -193,6 +193,40 @@ def test_a_run_is_left_out_and_taken_in_again(client: Client, waiting: Cast) -> 
     client.force_login(waiting.engineer)
     assert client.post(form, {"reason": "x"}).status_code == 403
     assert client.get(form).status_code == 403
+
+
+def test_a_reason_that_is_refused_stays_where_it_was_typed(client: Client, waiting: Cast) -> None:
+    path = f"{root(waiting.system)}runs/{Run.objects.get(release__name='1.0').uuid}/"
+    client.force_login(waiting.owner)
+    client.post(f"{path}leave-out/", {"reason": "It ran against a broken harness."})
+    typed = f"<b>{'too long' * 300}"
+
+    answer = client.post(f"{path}take-in", {"reason": typed})
+
+    assert answer.status_code == 422
+    text = answer.content.decode()
+    assert f'value="&lt;b&gt;{"too long" * 300}"' in text
+    assert text.count("too long" * 300) == 1
+
+
+def test_the_name_of_a_run_is_marked_where_an_act_on_it_is_told(
+    client: Client, waiting: Cast
+) -> None:
+    run = Run.objects.get(release__name="1.0")
+    Run.objects.filter(pk=run.pk).update(name="night\u202e")
+    client.force_login(waiting.owner)
+    for act in ("leave-out/", "take-in"):
+        path = f"{root(waiting.system)}runs/{run.uuid}/{act}"
+        answer = client.post(path, {"reason": "It ran twice."}, follow=True)
+        assert "\u202e" not in answer.content.decode(), act
+
+
+def test_the_name_of_the_person_is_marked_in_the_menu(client: Client, waiting: Cast) -> None:
+    User.objects.filter(pk=waiting.owner.pk).update(first_name="<i>Ana</i>\u202e")
+    client.force_login(waiting.owner)
+    text = client.get(f"{computed(waiting)}gate/").content.decode()
+    assert "&lt;i&gt;Ana" in text
+    assert "\u202e" not in text
 
 
 def test_releases_are_listed_with_their_gate(client: Client, waiting: Cast) -> None:

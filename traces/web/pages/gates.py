@@ -263,6 +263,8 @@ class GatePage:
     other: OtherGate | None = None
     empty: Empty | None = None
     figures: str = ""  # "2 runs, 500 trials, 50 tasks"
+    refused_url: str = ""  # the form that was refused, with the reason that was typed in it
+    refused_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
