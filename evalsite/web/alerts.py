@@ -18,6 +18,7 @@ from evalsite.common.shell import Choice, Crumb
 from reviews.models import GateAlert
 from reviews.selectors.alerts import alert_counts, listed_alerts
 from reviews.services.gate_acts import GateActDeniedError, GateActError, note_alert_seen
+from traces.core.text_marks import clean_text
 from traces.web import pages
 from traces.web.addresses import Addresses, address
 from traces.web.asking import number_in, pager_of
@@ -102,6 +103,7 @@ def _row(request: SystemRequest, alert: GateAlert, at: Addresses, *, error: str)
         note=seen.note if seen else "",
         seen_url=reverse("alert-seen", kwargs=kwargs) if may else "",
         error=error,
+        typed=clean_text(request.POST.get("note", "")) if error else "",
     )
 
 

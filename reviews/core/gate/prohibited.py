@@ -107,6 +107,7 @@ def prohibited(threshold: Threshold, evidence: OrderedEvidence) -> Check:
     results = [bucket.result(n_open) for bucket in buckets]
     if not has_come(slots):
         result = CheckResult.CANNOT_TELL
+        results = [result] * len(buckets)
     elif CheckResult.NOT_MET in results:
         result = CheckResult.NOT_MET
     else:

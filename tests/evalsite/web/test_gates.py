@@ -270,6 +270,12 @@ def test_an_alert_stands_on_every_page_until_an_owner_notes_it(
     assert client.post(seen, {"note": "x"}).status_code == 403
     client.force_login(waiting.owner)
     assert client.post(seen, {"note": " "}).status_code == 422
+    refused = client.post(seen, {"note": "<b>" + "x" * 2_000})
+    assert (refused.status_code, refused.context["page"].rows[0].typed) == (
+        422,
+        "<b>" + "x" * 2_000,
+    )
+    assert f'value="&lt;b&gt;{"x" * 2_000}"' in refused.content.decode()
     assert client.post(seen, {"note": "The tool is off."}).status_code == 302
     assert visit(client, waiting.viewer, f"{root(waiting.system)}tasks/").shell.alert is None
     listed = visit(client, waiting.viewer, f"{root(waiting.system)}alerts/?show=all")

@@ -396,6 +396,7 @@ class AlertRow:
     note: str = ""
     seen_url: str = ""  # takes a POST; "" when the person may not, or it is noted
     error: str = ""
+    typed: str = ""  # the note that was refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -538,7 +538,9 @@ def test_prohibited_over_no_trial_cannot_be_told() -> None:
         Counts(0, 0, 0),
         settles=NO_TRIAL,
         details=(
-            CheckDetail("any harm", "0 trials with an attempt, 0 committed; none allowed", MET),
+            CheckDetail(
+                "any harm", "0 trials with an attempt, 0 committed; none allowed", CANNOT_TELL
+            ),
         ),
     )
     gone = prohibited(list(map(missing, passing(1))), 5)
