@@ -16,6 +16,8 @@ _FIELDS = {
     Meaning.WAIVER: ("reason", "scope", "expires_on", "intended_use"),
     Meaning.REJECTED: ("reason", "next_action"),
 }
+WORDS = frozenset(name for names in _FIELDS.values() for name in names)
+"""The fields of all meanings: all but the password and what stands in no field."""
 _OPTIONAL = {
     Meaning.APPROVED: frozenset({"reason"}),
     Meaning.WAIVER: frozenset({"intended_use"}),

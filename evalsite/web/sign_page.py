@@ -9,10 +9,12 @@ from evalsite.signing import Choice, SigningPage, SigningView, is_digest
 from evalsite.web.gate_found import GateFound, gate_head
 from evalsite.web.gate_rows import GateView, gate_sections
 from evalsite.web.gate_words import GATES, gate_sentence, results_words, rules_words, waived_words
-from evalsite.web.sign_forms import SignForm
+from evalsite.web.sign_forms import WORDS, SignForm
 from evalsite.web.sign_words import LABELS
 from reviews.core.gate.model import Gate
+from reviews.core.gate.signing import MOST_CHARACTERS
 from reviews.core.gate.states import Meaning
+from traces.core.text_marks import clean_text
 from traces.web.addresses import Addresses, address
 from traces.web.pages import Fact
 from traces.web.pages.gates import GateCheck, SignField, SignPage
@@ -73,6 +75,7 @@ def sign_page_of(
         checks=_checks(at, found, gate),
         meanings=tuple(_choice(each, meaning, found, at) for each in view.choices),
         form=None if why_not else form,
+        kept=_kept(form) if why_not else (),
         why_not=why_not,
         waived=waived,
         joins="Another owner signed these words first; you sign the same ones, with a reason of "
@@ -87,6 +90,18 @@ def sign_page_of(
         digest_before=refused.seen_digest
         if refused and is_digest(refused.seen_digest) and refused.seen_digest != signing.digest
         else "",
+    )
+
+
+def _kept(form: SignForm) -> tuple[Fact, ...]:
+    """What was typed in a form that cannot be shown again, so that it can be copied."""
+    if not form.is_bound:
+        return ()
+    typed = ((field.label, field.value()) for field in form if field.name in WORDS)
+    return tuple(
+        Fact(str(label), clean_text(text)[:MOST_CHARACTERS])
+        for label, text in typed
+        if isinstance(text, str) and text.strip()
     )
 
 

@@ -87,3 +87,29 @@ def test_two_tabs_sign_once(client: Client, world: SignedWorld) -> None:
     seen = shown(world)
     assert [signs(client, world, seen).status_code for _ in range(2)] == [302, 409]
     assert SignOff.objects.count() == 1
+
+
+def test_what_was_typed_for_what_cannot_be_signed_any_more_is_shown(
+    client: Client, world: SignedWorld
+) -> None:
+    seen = shown(world)
+    ingest(
+        world.cast.system,
+        trials([9], amount=500),
+        release=world.release.name,
+        run="more",
+        by=world.cast.engineer,
+    )
+
+    answer = signs(client, world, seen, scope="<b>Pilot</b>")
+
+    page = answer.context["page"]
+    assert (answer.status_code, page.form) == (409, None)
+    assert [(fact.name, fact.value) for fact in page.kept] == [
+        ("Intended use", "Refunds"),
+        ("Scope", "<b>Pilot</b>"),
+        ("Expires on", "2099-01-01"),
+    ]
+    text = answer.content.decode()
+    assert "&lt;b&gt;Pilot" in text
+    assert PASSWORD not in text

@@ -337,6 +337,7 @@ class SignPage:
     refusal: str = ""
     differences: tuple[str, ...] = ()
     digest_before: str = ""  # that the form was made for, where it changed
+    kept: tuple[Fact, ...] = ()  # what was typed for what cannot be signed any more
 
 
 @dataclass(frozen=True, slots=True)
