@@ -17,6 +17,7 @@ from traces.core.text_marks import (
     has_marks,
     marked_text,
     may_hold_marks,
+    says_nothing,
     visible,
 )
 
@@ -128,3 +129,11 @@ def test_csv_safe_leaves_numbers_and_plain_text(
     cell: str | float | Decimal | None, written: str
 ) -> None:
     assert csv_safe(cell) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"),
+    [("", True), (" \n\t", True), ("\u200b \u2060", True), ("\u200bx", False), ("x", False)],
+)
+def test_says_nothing(text: str, nothing: bool) -> None:
+    assert says_nothing(text) is nothing
