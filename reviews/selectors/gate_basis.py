@@ -209,9 +209,13 @@ def _run(
 
 
 def basis_at_start(subject: GateSubject, task_pks: Iterable[int]) -> GateBasis:
-    """What was in force when the release's runs began."""
+    """What was in force when the release's runs began.
+
+    Thresholds and tiers are those of its first run, left out or not: leaving one out moves no bar.
+    """
     instants = {run.pk: run.begun_at for run in subject.counting}
-    return _basis(subject, task_pks, subject.begun_at, instants)
+    begun = None if subject.begun_at is None else subject.first_begun_at
+    return _basis(subject, task_pks, begun, instants)
 
 
 def basis_at(subject: GateSubject, task_pks: Iterable[int], instant: datetime) -> GateBasis:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 
 def test_every_answer_names_its_request(client: Client) -> None:
@@ -22,7 +22,7 @@ def test_a_name_is_taken_from_no_header_that_is_not_configured(client: Client) -
     [("req-7.a", True), ("", False), ("a b", False), ("a" * 65, False), ("a\nb", False)],
 )
 def test_a_trusted_proxys_name_is_taken_where_it_is_fit(
-    client: Client, settings: SettingsWrapper, given: str, is_taken: bool
+    client: Client, settings: Settings, given: str, is_taken: bool
 ) -> None:
     settings.EVALSITE_REQUEST_ID_HEADER = "X-Edge-Id"
     answer = client.get("/help/none", headers={"X-Edge-Id": given})

@@ -12,7 +12,7 @@ from reviews.core.accepted_paths import LONGEST_REASON
 from reviews.models import AcceptedPath, AcceptedPathWithdrawal, Flag, FlagClosing, FlagCode
 from reviews.services.accepted_paths import AcceptanceError, accept_path, withdraw_path
 from tests.support.accepted import accept, show_rules, task_of, trial_of
-from tests.support.cast import Cast
+from tests.support.cast import Cast, person
 from tests.support.evidence import ingest, record, verdict
 from traces.core.paths import PathLevel
 from traces.core.rules import ArgumentRule, Arithmetic, RuleSet
@@ -92,9 +92,10 @@ def test_only_an_engineer_accepts_and_withdraws(cast: Cast, role: Role) -> None:
 
 def test_an_engineer_of_another_system_accepts_nothing_here(cast: Cast) -> None:
     ingest(cast.system, [record("t1", 0)])
-    set_member(cast.other_system, cast.outsider, Role.ENGINEER)
+    stranger = person("stranger")
+    set_member(cast.other_system, stranger, Role.ENGINEER)
     with pytest.raises(AcceptanceError, match="Only a member of the system"):
-        accept(cast, by=cast.outsider)
+        accept(cast, by=stranger)
 
 
 def test_a_trial_that_did_not_pass_shows_no_path(cast: Cast) -> None:

@@ -136,7 +136,9 @@ def resolved(slot: GateSlot, *, as_passing: bool) -> GateSlot:
         return slot
     safe = not slot.harms_attempted and (as_passing or slot.is_clean_known)
     harms = slot.harms_attempted
-    if not as_passing and not slot.is_clean_known and not harms:
+    # Under a contract that prohibits nothing there is nothing of the kind to find out.
+    is_asked = slot.has_prohibitions or bool(harms)
+    if not as_passing and not slot.is_clean_known and is_asked and not harms:
         harms = ("money",)
     is_void = slot.value in ("harness_error", "missing")
     outcome = slot.outcome if slot.outcome in ("pass", "fail") and not is_void else value
@@ -148,7 +150,7 @@ def resolved(slot: GateSlot, *, as_passing: bool) -> GateSlot:
         outcome=outcome,
         clean=clean,
         is_clean_known=safe,
-        has_prohibitions=True,
+        has_prohibitions=is_asked,
         harms_attempted=harms,
         handed_over=as_passing if slot.handed_over is None or is_void else slot.handed_over,
         cost=slot.cost if slot.cost is not None else Decimal(0 if as_passing else 1000),
