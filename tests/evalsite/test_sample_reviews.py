@@ -99,6 +99,13 @@ def test_one_judge_is_calibrated_and_votes_and_the_other_one_failed() -> None:
     assert (said, counts()) == ([], before)
 
 
+@pytest.fixture
+def without_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after the reviewers takes its time."""
+    monkeypatch.setattr(sample_loader, "load_gates", lambda *_, **__: None)
+
+
+@pytest.mark.usefixtures("without_gates")
 def test_a_load_killed_among_the_labels_is_finished_by_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -115,6 +122,7 @@ def test_a_load_killed_among_the_labels_is_finished_by_the_next(
     assert counts()[:2] == (2, 123 + 5)
 
 
+@pytest.mark.usefixtures("without_gates")
 def test_reviews_are_left_out_where_the_demo_people_have_other_roles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
