@@ -26,7 +26,7 @@ from reviews.core.agreement import (
 from reviews.core.consensus import Consensus
 from reviews.core.estimators import ESTIMATORS_VERSION, percent, upper_bound
 from traces.core.records import VerdictValue
-from traces.core.values import Json, JsonObject
+from traces.core.values import Json, JsonObject, list_in, object_in, text_in
 
 CALIBRATION_VERSION = 1
 """Stored in every document. It goes up whenever the same labels may give other figures."""
@@ -570,7 +570,7 @@ def calibration_document(
 
 def parse_needs(document: Json) -> Needs:
     """What a stored row lacked."""
-    found = _object(_object(document).get("needs"))
+    found = object_in(object_in(document).get("needs"))
     return Needs(
         items=_number(found.get("items")),
         failed=_number(found.get("failed")),
@@ -581,8 +581,11 @@ def parse_needs(document: Json) -> Needs:
 
 def parse_figures(document: Json) -> CalibrationFigures:
     """Stored figures; what is missing reads as nothing."""
-    found = _object(document)
-    undecided, judge = _object(found.get("people_undecided")), _object(found.get("judge_undecided"))
+    found = object_in(document)
+    undecided, judge = (
+        object_in(found.get("people_undecided")),
+        object_in(found.get("judge_undecided")),
+    )
     return CalibrationFigures(
         n_items=_number(found.get("items")),
         n_checked=_number(found.get("checked")),
@@ -599,8 +602,10 @@ def parse_figures(document: Json) -> CalibrationFigures:
         oldest_label=_parse_time(found.get("oldest_label")),
         newest_label=_parse_time(found.get("newest_label")),
         families=tuple(
-            FamilyFigures(_text(_object(one).get("family")), _parse_held(_object(one).get("held")))
-            for one in _list(found.get("families"))
+            FamilyFigures(
+                text_in(object_in(one).get("family")), _parse_held(object_in(one).get("held"))
+            )
+            for one in list_in(found.get("families"))
         ),
     )
 
@@ -654,7 +659,7 @@ def _time_document(at: datetime | None) -> str | None:
 
 
 def _parse_held(document: Json) -> HeldAgainst:
-    found = _object(document)
+    found = object_in(document)
     return HeldAgainst(
         false_pass=_parse_rate(found.get("false_pass")),
         false_fail=_parse_rate(found.get("false_fail")),
@@ -664,34 +669,22 @@ def _parse_held(document: Json) -> HeldAgainst:
 
 
 def _parse_rate(document: Json) -> ErrorRate:
-    found = _object(document)
-    keys = tuple(map(_text, _list(found.get("items"))))
+    found = object_in(document)
+    keys = tuple(map(text_in, list_in(found.get("items"))))
     return ErrorRate(_number(found.get("errors")), _number(found.get("n")), keys)
 
 
 def _parse_table(document: Json, labels: Sequence[str]) -> Table:
     """The table of a document that holds one; an empty one where it does not have these labels."""
-    table = _object(_object(document).get("table"))
-    if _list(table.get("labels")) != list(labels):
+    table = object_in(object_in(document).get("table"))
+    if list_in(table.get("labels")) != list(labels):
         return table_of((), labels)
-    rows = tuple(tuple(map(_number, _list(row))) for row in _list(table.get("counts")))
+    rows = tuple(tuple(map(_number, list_in(row))) for row in list_in(table.get("counts")))
     return Table(tuple(labels), rows)
 
 
 def _parse_time(value: Json) -> datetime | None:
     return datetime.fromisoformat(value) if isinstance(value, str) else None
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _number(value: Json) -> int:

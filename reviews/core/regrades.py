@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from traces.core.values import Json, JsonObject
+from traces.core.values import Json, JsonObject, list_in, object_in, text_in
 
 MOST_EXAMPLES = 20
 """Trials that are named for one transition."""
@@ -206,13 +206,13 @@ def preview_document(result: PreviewResult) -> JsonObject:
 
 def parse_preview(document: Json) -> PreviewResult:
     """A stored preview's result."""
-    found = _object(document)
+    found = object_in(document)
     return PreviewResult(
-        tasks=tuple(_task(one) for one in _list(found.get("tasks"))),
-        grader_tests=tuple(_test(one) for one in _list(found.get("grader_tests"))),
+        tasks=tuple(_task(one) for one in list_in(found.get("tasks"))),
+        grader_tests=tuple(_test(one) for one in list_in(found.get("grader_tests"))),
         unknown_tools=tuple(
-            UnknownTool(_text(_at(one, 0)), tuple(map(_text, _list(_at(one, 1)))))
-            for one in _list(found.get("unknown_tools"))
+            UnknownTool(text_in(_at(one, 0)), tuple(map(text_in, list_in(_at(one, 1)))))
+            for one in list_in(found.get("unknown_tools"))
         ),
     )
 
@@ -224,7 +224,7 @@ def regrade_document(result: RegradeResult) -> JsonObject:
 
 def parse_regrade(document: Json) -> RegradeResult:
     """A stored regrade's result; None, as before it began: nothing so far."""
-    return RegradeResult(tuple(_task(one) for one in _list(_object(document).get("tasks"))))
+    return RegradeResult(tuple(_task(one) for one in list_in(object_in(document).get("tasks"))))
 
 
 def _task_document(task: TaskEffect) -> JsonObject:
@@ -263,62 +263,50 @@ def _test_document(test: GraderTest) -> JsonObject:
 
 
 def _task(document: Json) -> TaskEffect:
-    found = _object(document)
+    found = object_in(document)
     version = found.get("version")
     return TaskEffect(
-        task_id=_text(found.get("task")),
+        task_id=text_in(found.get("task")),
         version=version if isinstance(version, int) else None,
         n_trials=_number(found.get("n_trials")),
-        transitions=tuple(_transition(one) for one in _list(found.get("transitions"))),
+        transitions=tuple(_transition(one) for one in list_in(found.get("transitions"))),
         newly_failing=_read_counts(found.get("newly_failing")),
-        note=_text(found.get("note")),
+        note=text_in(found.get("note")),
     )
 
 
 def _transition(document: Json) -> Transition:
-    found = _object(document)
+    found = object_in(document)
     return Transition(
-        before=_text(found.get("before")),
-        after=_text(found.get("after")),
+        before=text_in(found.get("before")),
+        after=text_in(found.get("after")),
         n_trials=_number(found.get("n_trials")),
         reasons=_read_counts(found.get("reasons")),
-        examples=tuple(map(_text, _list(found.get("examples")))),
+        examples=tuple(map(text_in, list_in(found.get("examples")))),
     )
 
 
 def _read_counts(document: Json) -> tuple[CriterionCount, ...]:
     return tuple(
-        CriterionCount(_text(_at(one, 0)), _number(_at(one, 1))) for one in _list(document)
+        CriterionCount(text_in(_at(one, 0)), _number(_at(one, 1))) for one in list_in(document)
     )
 
 
 def _test(document: Json) -> GraderTest:
-    found = _object(document)
+    found = object_in(document)
     return GraderTest(
-        task_id=_text(found.get("task")),
-        name=_text(found.get("name")),
+        task_id=text_in(found.get("task")),
+        name=text_in(found.get("name")),
         is_met=found.get("is_met") is True,
         checks=tuple(
-            PlantedCheck(*(_text(_at(one, place)) for place in range(4)))
-            for one in _list(found.get("checks"))
+            PlantedCheck(*(text_in(_at(one, place)) for place in range(4)))
+            for one in list_in(found.get("checks"))
         ),
     )
 
 
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
 def _at(value: Json, place: int) -> Json:
     return value[place] if isinstance(value, list) and place < len(value) else None
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _number(value: Json) -> int:

@@ -32,7 +32,7 @@ from reviews.core.gate.thresholds import (
     threshold_document,
     thresholds_document,
 )
-from traces.core.values import Json, JsonObject
+from traces.core.values import Json, JsonObject, list_in, object_in, text_in
 
 _DIGITS = 9
 
@@ -144,22 +144,22 @@ def _interval_document(found: Interval | None) -> Json:
 
 def parse_gate(document: Json) -> Gate:
     """A stored gate. What is missing reads as nothing, and what is unknown is left out."""
-    found = _object(document)
+    found = object_in(document)
     return Gate(
         state=_one_of(GateState, found.get("state"), GateState.WAITING),
-        sentence=_text(found.get("sentence")),
-        sections=tuple(_parse_section(_object(one)) for one in _list(found.get("sections"))),
+        sentence=text_in(found.get("sentence")),
+        sections=tuple(_parse_section(object_in(one)) for one in list_in(found.get("sections"))),
     )
 
 
 def _parse_section(found: JsonObject) -> Section:
     return Section(
-        tier=_text(found.get("tier")),
-        tier_uuid=_text(found.get("tier_uuid")),
+        tier=text_in(found.get("tier")),
+        tier_uuid=text_in(found.get("tier_uuid")),
         threshold_set=_parse_set(found.get("threshold_set")),
         state=_one_of(GateState, found.get("state"), GateState.WAITING),
-        sentence=_text(found.get("sentence")),
-        checks=tuple(_parse_checks(_list(found.get("checks")))),
+        sentence=text_in(found.get("sentence")),
+        checks=tuple(_parse_checks(list_in(found.get("checks")))),
         n_slots=_count(found.get("slots")),
         n_tasks=_count(found.get("tasks")),
     )
@@ -171,17 +171,17 @@ def _parse_set(document: Json) -> ThresholdSetInForce | None:
     thresholds = parse_thresholds(document.get("thresholds"))
     return ThresholdSetInForce(
         number=_count(document.get("number")),
-        digest=_text(document.get("digest")),
-        by=_text(document.get("by")),
-        made_at=_text(document.get("made_at")),
-        in_force_from=_text(document.get("in_force_from")),
+        digest=text_in(document.get("digest")),
+        by=text_in(document.get("by")),
+        made_at=text_in(document.get("made_at")),
+        in_force_from=text_in(document.get("in_force_from")),
         thresholds=thresholds if isinstance(thresholds, Thresholds) else Thresholds(()),
     )
 
 
 def _parse_checks(documents: Iterable[Json]) -> Iterable[Check]:
     for document in documents:
-        found = _object(document)
+        found = object_in(document)
         threshold = _parse_threshold(found)
         if threshold is not None:
             yield _parse_check(found, threshold)
@@ -206,22 +206,22 @@ def _parse_check(found: JsonObject, threshold: Threshold) -> Check:
         threshold=threshold,
         result=_one_of(CheckResult, found.get("result"), CheckResult.CANNOT_TELL),
         measured=parse_fraction(found.get("measured")),
-        sentence=_text(found.get("sentence")),
+        sentence=text_in(found.get("sentence")),
         counts=_parse_counts(found.get("counts")),
         range=_parse_range(found.get("range")),
         interval=_parse_interval(found.get("interval")),
-        settles=_text(found.get("settles")),
+        settles=text_in(found.get("settles")),
         n_more=None if more is None else _count(more),
-        details=tuple(_parse_detail(_object(one)) for one in _list(found.get("details"))),
-        trials=tuple(_text(one) for one in _list(found.get("trials"))),
+        details=tuple(_parse_detail(object_in(one)) for one in list_in(found.get("details"))),
+        trials=tuple(text_in(one) for one in list_in(found.get("trials"))),
     )
 
 
 def _parse_detail(found: JsonObject) -> CheckDetail:
     result = found.get("result")
     return CheckDetail(
-        _text(found.get("label")),
-        _text(found.get("text")),
+        text_in(found.get("label")),
+        text_in(found.get("text")),
         None if result is None else _one_of(CheckResult, result, CheckResult.CANNOT_TELL),
     )
 
@@ -249,13 +249,13 @@ def _parse_counts(document: Json) -> Counts | None:
 
 
 def _parse_range(document: Json) -> Range | None:
-    found = _object(document)
+    found = object_in(document)
     low, high = parse_fraction(found.get("low")), parse_fraction(found.get("high"))
     return None if low is None or high is None else Range(low, high)
 
 
 def _parse_interval(document: Json) -> Interval | None:
-    found = _object(document)
+    found = object_in(document)
     low, high = found.get("low"), found.get("high")
     if isinstance(low, bool | str | list | dict | None) or isinstance(
         high, bool | str | list | dict | None
@@ -266,18 +266,6 @@ def _parse_interval(document: Json) -> Interval | None:
 
 def _one_of(values: type[Value], value: Json, otherwise: Value) -> Value:
     return values(value) if isinstance(value, str) and value in set(values) else otherwise
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _count(value: Json) -> int:
